@@ -35,6 +35,7 @@ var (
 	overDNS  = anchored(`(?:dig|nslookup|host|ping)\s[^\n;]{0,60}?(?:(?:\$\(|` + "`" + `)[^)\n]{0,120}?(?:base64|base32|xxd|\bod\b|cat\s|` + allEnv + `\b|whoami|TOKEN|KEY|SECRET|PASSWORD)[^\n]{0,120}?[)` + "`" + `]["']?|\$\{?\w*(?:TOKEN|KEY|SECRET|PASSWORD)\w*\}?)\.[\w$.{-]*\w`)
 	packs    = compile(`\b(?:tar|zip)\s`)
 	homeOnly = compile(`\s["']?(?:~|\$HOME|\$\{HOME\}|/home(?:/[\w$]+)?|/root|/Users(?:/[\w$]+)?)/?["']?(?:\s|$)`)
+	ownHost  = compile(`(?:^|[\s@"'])(?:localhost|[\w-]+\.(?:local|lan|home\.arpa)|10\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+):`)
 	remote   = compile(`\s["']?(?:[\w.$-]+@)?[\w$][\w.$-]*:|\ss3://|\sgs://|gist create|\s\w+:`)
 	psSends  = compile(`(?i)-Body\b|-InFile\b|UploadString|Invoke-RestMethod|Invoke-WebRequest|\birm\b|\biwr\b`)
 
@@ -138,10 +139,9 @@ func isCopiedAway(text []byte, at int) bool {
 	command := keyFlag().ReplaceAll(wholeCommand(text, at), nil)
 	m := credentialIndex(command)
 	if m == nil {
-		m = homeOnly().FindIndex(command)
-	}
-	if m == nil {
-		return false
+		if m = homeOnly().FindIndex(command); m == nil || ownHost().Match(command[m[1]:]) {
+			return false
+		}
 	}
 	rest := command[m[1]:]
 	return remote().Match(rest) || remote().Match(append([]byte(" "), rest...)) || bytes.HasPrefix(command, []byte("gist create"))

@@ -61,6 +61,9 @@ func isExecuted(file string, text []byte) bool {
 	})
 }
 
+// isUnchecked reports whether the certificate of a server is not checked near a place.
+var isUnchecked = near(compile(`--insecure\b|\bcurl\s+(?:-\S+\s+)*-\w*k\w*\s|--no-check-certificate|-SkipCertificateCheck|\bverify\s*=\s*False|rejectUnauthorized['"]?\s*:\s*false`), 120, 240)
+
 // apply changes the rules of hits by their context.
 func (p *passages) apply(hits []hit) {
 	for i := range hits {
@@ -75,6 +78,9 @@ func (p *passages) codeOf(h *hit) string {
 		if address != "" && p.own().owns(address) {
 			h.code = knownInstaller
 		}
+	}
+	if h.code == knownInstaller && isUnchecked(p.text, h.at) { // what a known address sends is not known to come from it
+		h.code = "scan.command.pipe_shell"
 	}
 	if !rules[h.code].Blocking && h.code != knownInstaller {
 		return h.code

@@ -25,10 +25,13 @@ type Hit struct {
 
 // Likely reports whether the text is likely to be about the skill. Below that the order is little better than a guess: one rare word
 // that both have is most often chance ("canary islands"), unless it is all that the skill is called ("pdf").
-func (h *Hit) Likely() bool { return h.Trigger || h.whole || h.Score >= likely && len(h.Matched) > 1 }
+// Among similar skills every word is common, so more words count too.
+func (h *Hit) Likely() bool {
+	return h.Trigger || h.whole || h.Score >= likelyOfTwo && len(h.Matched) > 1 || h.Score >= likelyOfMore && len(h.Matched) > 2
+}
 
-// likely was chosen on the even lines of testdata/turns, for texts about nothing.
-const likely = 1.9
+// These were chosen on the even lines of testdata/turns, for texts about nothing.
+const likelyOfTwo, likelyOfMore = 1.9, 1.2
 
 const (
 	// maxTextBytes bounds what is read of a text at its beginning, and again at its end.
