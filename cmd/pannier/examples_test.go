@@ -21,7 +21,7 @@ type example struct {
 
 var examples = []example{
 	{
-		interpreter: "python3", dir: "examples/python", agent: "agent.py", turn: "turn.py", tools: "tools.py", files: []string{"pannier.py", "agent.py", "turn.py", "tools.py"},
+		interpreter: "python3", dir: "examples/python", agent: "agent.py", turn: "turn.py", tools: "tools.py", files: []string{"pannier.py", "agent.py", "turn.py", "tools.py", "many.py"},
 		check: []string{"-c", "import sys; compile(open(sys.argv[1]).read(), sys.argv[1], 'exec')"},
 		calls: `
 from pannier import Pannier, PannierError, default_socket

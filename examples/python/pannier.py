@@ -60,6 +60,10 @@ class Pannier:
         """
         return json.loads(self._read("POST", "/v1/resolve", json.dumps({"text": text, **turn})))
 
+    def find(self, text: str, limit: int = 20) -> dict[str, Any]:
+        """Return the skills that a text is about, usable or not, the most relevant first: {skills, total, ...}."""
+        return json.loads(self._read("POST", "/v1/find", json.dumps({"text": text, "limit": limit})))
+
     def content(self, slug: str) -> dict[str, Any]:
         """Return what an agent needs to follow a skill: {name, body, directory, resources, ...}."""
         return json.loads(self._read("GET", f"{_skill(slug)}/content"))
