@@ -31,7 +31,7 @@ const (
 	MaxToolBytes = 1024
 	// MaxRecentTexts and MaxRecentSkills count the items of a [TurnContext], MaxRecentTextBytes is the longest text.
 	MaxRecentTexts     = 8
-	MaxRecentTextBytes = 64 << 10
+	MaxRecentTextBytes = 1 << 20
 	MaxRecentSkills    = 32
 )
 

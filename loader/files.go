@@ -127,12 +127,16 @@ func (l *Loader) checkOpen(file openFile, dir, root *os.Root) (string, pannier.F
 	if err != nil {
 		return "", "", err
 	}
+	var skillDir *os.File
 	for _, base := range []*os.Root{dir, root} {
 		top, err := base.Open(".")
 		if err != nil {
 			return "", "", err
 		}
 		defer top.Close()
+		if base == dir {
+			skillDir = top
+		}
 		above, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", top.Fd()))
 		if err != nil {
 			return "", "", err
@@ -148,6 +152,8 @@ func (l *Loader) checkOpen(file openFile, dir, root *os.Root) (string, pannier.F
 			return "", pannier.FileSkipped, nil
 		case base == dir && isForeign(file.fd, int(top.Fd())):
 			return "", pannier.FileForeign, nil
+		case base != dir && isOthers(file.fd, int(skillDir.Fd())):
+			return "", pannier.FileForeign, nil
 		case base != dir:
 			below = ""
 		}
@@ -161,6 +167,12 @@ func (l *Loader) checkOpen(file openFile, dir, root *os.Root) (string, pannier.F
 func isForeign(file, dir int) bool {
 	var of, in unix.Stat_t
 	return unix.Fstat(file, &of) == nil && unix.Fstat(dir, &in) == nil && of.Mode&unix.S_IFMT == unix.S_IFREG && of.Nlink > 1 && of.Uid != in.Uid
+}
+
+// isOthers reports whether the owner of a directory, an ordinary user, need not be allowed to read a file that a link in it leads to.
+func isOthers(file, dir int) bool {
+	var of, in unix.Stat_t
+	return unix.Fstat(file, &of) != nil || unix.Fstat(dir, &in) != nil || of.Uid != in.Uid && !fsx.Trusts(in.Uid)
 }
 
 // openIn opens a file below a directory, as [reader.open] does. Its errors are those of [os.Root].

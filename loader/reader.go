@@ -142,7 +142,7 @@ func (r *reader) readFile(n *node, skill *pannier.Skill, before fsx.Stamp) (fsx.
 		r.refuse(skill, "skill.file.kind", "SKILL.md is "+opened.KindName(), "put a regular file in its place")
 		return before, parts{}
 	}
-	if r.isPlanted(n, file) {
+	if opened.FileID != before.FileID && r.isPlanted(n, file) {
 		r.refuse(skill, "skill.file.unreadable", "SKILL.md is a link to a file of another user than its directory", "put a copy of the file in its place")
 		return opened, parts{}
 	}
@@ -175,12 +175,12 @@ func (r *reader) isPlanted(n *node, file openFile) bool {
 		return true // it was moved meanwhile
 	}
 	defer unix.Close(dir)
-	var of, in, entry unix.Stat_t
-	if unix.Fstat(file.fd, &of) != nil || unix.Fstat(dir, &in) != nil || unix.Fstatat(dir, n.record.file, &entry, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return true
+	if !isOthers(file.fd, dir) {
+		return false
 	}
-	// Where the entry is another file now, it was a link, or was replaced meanwhile: then the file that was opened decides.
-	return (entry.Dev != of.Dev || entry.Ino != of.Ino) && of.Uid != in.Uid && !fsx.Trusts(in.Uid)
+	// Where the entry is another file now, it was a link, or was replaced meanwhile.
+	var of, entry unix.Stat_t
+	return unix.Fstat(file.fd, &of) != nil || unix.Fstatat(dir, n.record.file, &entry, unix.AT_SYMLINK_NOFOLLOW) != nil || entry.Dev != of.Dev || entry.Ino != of.Ino
 }
 
 // rest is what is known of the part of a file that is streamed and not kept.

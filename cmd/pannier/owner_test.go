@@ -127,7 +127,7 @@ func TestSkillFilesOfOtherOwners(t *testing.T) {
 	writeIn(t, w, `mkdir ../private ../evil ../mine ../volume
 `+strings.ReplaceAll(skillScript("note", "Is private."), "skills/note", "../private")+`mv ../private/SKILL.md ../private/note.md; chmod 700 ../private; chmod 600 ../private/note.md
 ln -s ../private/note.md ../evil/SKILL.md; ln -s ../private/note.md ../volume/SKILL.md
-printf -- '---\nname: mine\ndescription: Is mine.\n---\nText\n' > ../mine/real.md; ln -s real.md ../mine/SKILL.md
+printf -- '---\nname: mine\ndescription: Is mine.\n---\nText\n' > ../mine/real.md; ln -s real.md ../mine/SKILL.md; ln -s ../private/note.md ../mine/planted.txt
 rm -rf skills; ln -s .. skills; chown -hR 65531:65531 . ../evil ../mine`)
 	s := startSidecar(t, w, "--platform-url", "off")
 	for folder, usable := range map[string]bool{"evil": false, "mine": true, "volume": true} {
@@ -141,6 +141,12 @@ rm -rf skills; ln -s .. skills; chown -hR 65531:65531 . ../evil ../mine`)
 		}
 		if got := list.Skills[i]; got.Usable != usable || !usable && got.Description != "" {
 			t.Errorf("%s: usable %t, description %q", folder, got.Usable, got.Description)
+		}
+	}
+	// Nor is a file beside SKILL.md that is a link to one of them served to those who may inspect.
+	for _, file := range []string{"evil/files/SKILL.md", "mine/files/planted.txt"} {
+		if status := s.status(t, "/v1/skills/"+file+"?inspect=1"); status == http.StatusOK {
+			t.Errorf("%s is served to those who may inspect", file)
 		}
 	}
 }

@@ -166,7 +166,15 @@ func (r *Renderer) shorten(into *Section, l layout) {
 	w := spending{r: r, Section: into, layout: l, used: sizeOf(l.begin).plus(sizeOf(l.end))}
 	w.done, w.places = make([]bool, len(into.items)), make([]int, len(into.items))
 	named := ""
-	if lines, listed := r.nameLines(into, l, w.used); len(listed) > 0 {
+	reserved := w.used // for what has to be named, before names of others
+	for _, e := range into.items {
+		if !e.Automatic() || e.explicit {
+			if more := reserved.plus(sizeOf(l.described(e, ""))); into.budget.part(namesPercent).allows(more) {
+				reserved = more
+			}
+		}
+	}
+	if lines, listed := r.nameLines(into, l, reserved); len(listed) > 0 {
 		named = l.names(lines)
 		w.used = w.used.plus(sizeOf(named))
 		for _, e := range listed {
@@ -266,6 +274,22 @@ func (w *spending) describeOthers() {
 	}
 	empty := sizeOf(w.described(w.items[first], "")).chars
 	share := max(leastCut, w.budget.room(w.used)/max(1, w.left)-empty)
+	if share > leastCut { // what short descriptions leave is for the long ones
+		var sizes []int
+		for _, e := range w.items[first:] {
+			if !w.done[e.place] && w.shows(e) {
+				sizes = append(sizes, utf8.RuneCountInString(w.r.block(aboutSkill, e).text))
+			}
+		}
+		slices.Sort(sizes)
+		room := w.budget.room(w.used) - len(sizes)*empty
+		for i, n := range sizes {
+			if share = max(leastCut, room/(len(sizes)-i)); n > share {
+				break
+			}
+			room -= n
+		}
+	}
 	for _, e := range w.items[first:] {
 		if w.isFull() || w.budget.room(w.used) < empty+8 {
 			return

@@ -128,6 +128,35 @@ func TestCompactBody(t *testing.T) {
 	}
 }
 
+// TestRoomIsUsed gives what short descriptions leave to the long ones.
+func TestRoomIsUsed(t *testing.T) {
+	var entries []*pannier.Entry
+	for i := range 40 {
+		slug := fmt.Sprintf("skill-%02d", i)
+		entries = append(entries, skill(slug, slug, strings.Repeat("word ", []int{4, 300}[i%2])))
+	}
+	if p := renderAs(prompt.Compact, 24000, nil, entries...); p.Chars < 23000 || len(p.Shortened) != 20 {
+		t.Errorf("%d characters, left out %q", p.Chars, leftOut(p))
+	}
+}
+
+// TestNamedBeforeNames: what a person names is described, though there is no room for the names of all.
+func TestNamedBeforeNames(t *testing.T) {
+	entries := many(300, 200)
+	r := pannier.Resolution{Active: []pannier.ActiveSkill{{Slug: "s00299", Reason: pannier.ViaReference}}}
+	for _, e := range entries[:299] {
+		r.Active = append(r.Active, pannier.ActiveSkill{Slug: e.Slug, Reason: pannier.ViaImplicit})
+	}
+	for _, format := range []string{prompt.Compact, prompt.AvailableSkills, prompt.OpenClaw} {
+		for tokens := 200; tokens < 900; tokens += 50 {
+			p := prompt.Render(&pannier.Snapshot{Entries: entries}, r, nil, prompt.Options{Format: format, MaxTokens: tokens})
+			if !strings.Contains(p.Text, "s00299") || slices.Contains(p.Omitted, "s00299") {
+				t.Errorf("%s, %d tokens: the named skill is left out of\n%.300s", format, tokens, p.Text)
+			}
+		}
+	}
+}
+
 // TestShortened spends a budget in its order: names of all, descriptions of what the turn is about, the beginnings of others.
 func TestShortened(t *testing.T) {
 	var entries []*pannier.Entry

@@ -136,7 +136,7 @@ func (r *Renderer) items(active []pannier.ActiveSkill, items []item) []item {
 		e := entries[next]
 		items = append(items, item{
 			Entry: e, slug: e.Slug, index: int32(next),
-			likely: a.Reason != pannier.ViaImplicit || a.Relevance != nil, byPath: a.Reason == pannier.ViaPath, toolsOnly: e.ToolsOnly,
+			likely: a.Reason != pannier.ViaImplicit || a.Relevance != nil, byPath: a.Reason == pannier.ViaPath, explicit: a.Reason == pannier.ViaCapability || a.Reason == pannier.ViaReference, toolsOnly: e.ToolsOnly,
 		})
 		next++
 	}

@@ -48,6 +48,7 @@ type item struct {
 	place     int32  // among the items, in the order of the resolution
 	likely    bool   // the turn names it, or is likely to be about it
 	byPath    bool   // a file of the turn named it
+	explicit  bool   // a person named it
 	toolsOnly bool   // it has no body to show, and nothing is omitted without one
 }
 

@@ -17,9 +17,9 @@ type Hit struct {
 	// Matched are the words of the text that the skill has, folded, those that count most first. Only the first [maxExplained] hits
 	// have them.
 	Matched []string
-	// Trigger says that one of its triggers stands in the text as a whole.
+	// Trigger says that one of its triggers of several words stands in the text as a whole.
 	Trigger bool
-	whole   bool // its whole name stands in the text
+	whole   bool // its whole name, or a trigger, stands in the text
 	doc     int  // the number of the skill in the index
 }
 
@@ -34,10 +34,10 @@ func (h *Hit) Likely() bool {
 const likelyOfTwo, likelyOfMore = 1.9, 1.2
 
 const (
-	// maxTextBytes bounds what is read of a text at its beginning, and again at its end.
-	maxTextBytes = 8 << 10
-	// maxWords bounds the different words of a turn that count: the first ones.
-	maxWords = 256
+	// maxRequestBytes bounds the beginning and the end of a text that count whole, maxTextBytes what is read next to each of them.
+	maxRequestBytes, maxTextBytes = 768, 8 << 10
+	// maxWords bounds the different words of a turn that count.
+	maxWords = 512
 	// maxFuzzy bounds the words of a turn that are searched with a typing error, maxSpellings the words that one may stand for.
 	maxFuzzy, maxSpellings = 24, 3
 	// fuzzyWeight is what a word counts that has a typing error, relatedWeight what a related one does, earlierWeight what a word of
@@ -102,7 +102,9 @@ func (x *Index) Rank(text string, earlier []string, most int) []Hit {
 	if most > 0 {
 		hits = hits[:min(len(hits), most)]
 	}
-	phrase := phraseOf(strings.Join(ends(text), " "))
+	head, rest := cutNear(text, maxTextBytes, false)
+	_, tail := cutNear(rest, len(rest)-maxTextBytes, true)
+	phrase := phraseOf(head + " " + tail)
 	says := func(phrases ...string) bool {
 		return slices.ContainsFunc(phrases, func(p string) bool {
 			return minPhraseBytes <= len(p) && len(p) <= maxPhraseBytes && !isStop(strings.ToLower(p)) && strings.Contains(phrase, phraseOf(p))
@@ -111,7 +113,9 @@ func (x *Index) Rank(text string, earlier []string, most int) []Hit {
 	for i := range hits[:min(len(hits), maxExplained)] {
 		h := &hits[i]
 		h.Matched = x.matched(h.doc, words, &scale)
-		h.Trigger, h.whole = says(h.Skill.Triggers...), says(h.Skill.Name, h.Skill.Slug)
+		h.whole = says(h.Skill.Name, h.Skill.Slug) || says(h.Skill.Triggers...)
+		// A trigger of one word says no more than a name does, so that a skill with many of them does not come first.
+		h.Trigger = says(slices.DeleteFunc(slices.Clone(h.Skill.Triggers), func(t string) bool { return len(strings.Fields(t)) < 2 })...)
 	}
 	class := func(h Hit) int {
 		switch {
@@ -268,14 +272,14 @@ func (x *Index) query(text string, earlier []string) []queryWord {
 		} else if i > 1 {
 			weight /= 2
 		}
-		for _, part := range ends(text) {
-			forEachWord(part, func(folded []byte) bool {
+		for _, part := range partsOf(text) {
+			forEachWord(part.text, func(folded []byte) bool {
 				if seen[string(folded)] || isStop(string(folded)) {
 					return true
 				}
 				word := string(folded)
 				seen[word] = true
-				w := queryWord{word: word, weight: weight, stands: []alternative{{stem(word), 1}}}
+				w := queryWord{word: word, weight: weight * part.weight, stands: []alternative{{stem(word), 1}}}
 				for _, term := range related[word] {
 					w.stands = append(w.stands, alternative{term, relatedWeight})
 				}
@@ -296,19 +300,36 @@ func (x *Index) query(text string, earlier []string) []queryWord {
 	return words
 }
 
-// ends returns the beginning and the end of a long text, at blanks, and a short one whole.
-func ends(text string) []string {
-	if len(text) <= 2*maxTextBytes {
-		return []string{text}
+// part is a part of a text with what its words count.
+type part struct {
+	text   string
+	weight float64
+}
+
+// partsOf returns what is read of a text: a short one whole; of a longer one its beginning and its end, where people say what they want,
+// then what lies next to these and counts less, such as a log that was pasted.
+func partsOf(text string) []part {
+	head, rest := cutNear(text, maxRequestBytes, false)
+	rest, tail := cutNear(rest, len(rest)-maxRequestBytes, true)
+	begin, rest := cutNear(rest, maxTextBytes, false)
+	_, end := cutNear(rest, len(rest)-maxTextBytes, true)
+	return []part{{head, 1}, {tail, 1}, {begin, earlierWeight}, {end, earlierWeight}}
+}
+
+// cutNear cuts a text at a blank before a place, or after it; a shorter text stays whole, in the first part or in the last.
+func cutNear(text string, at int, after bool) (string, string) {
+	switch {
+	case at >= len(text):
+		return text, ""
+	case at <= 0:
+		return "", text
 	}
-	head, tail := text[:maxTextBytes], text[len(text)-maxTextBytes:]
-	if i := strings.LastIndexAny(head, " \n\t"); i > 0 {
-		head = head[:i]
+	if i := strings.LastIndexAny(text[:at], " \n\t"); !after && i > 0 {
+		at = i
+	} else if i := strings.IndexAny(text[at:], " \n\t"); after && i >= 0 {
+		at += i
 	}
-	if i := strings.IndexAny(tail, " \n\t"); i > 0 {
-		tail = tail[i:]
-	}
-	return []string{strings.ToValidUTF8(head, ""), strings.ToValidUTF8(tail, "")}
+	return text[:at], text[at:]
 }
 
 // have returns how many skills of the snapshot have a term.

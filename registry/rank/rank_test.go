@@ -83,6 +83,28 @@ func TestTextsAboutNothing(t *testing.T) {
 	}
 }
 
+// A request is found at the beginning and at the end of a long text, such as one with a log in it.
+func TestRequestBesideALog(t *testing.T) {
+	x := rank.New(some())
+	log := ""
+	for i := range 3000 {
+		log += fmt.Sprintf("error %d word%d in the controller of the browser\n", i, i*7)
+	}
+	for _, text := range []string{"recalculate my excel workbook\n" + log, log + "recalculate my excel workbook"} {
+		if hits := x.Rank(text, nil, 0); hits[0].Skill.Slug != "xlsx" {
+			t.Errorf("%.40q… ranks %v", text, slugs(hits))
+		}
+	}
+}
+
+// A skill with many words as triggers does not come first.
+func TestStuffedTriggers(t *testing.T) {
+	x := rank.New(append(some(), skill("a-grab", "Grabs.", func(s *pannier.Skill) { s.Triggers = []string{"report", "csv", "excel", "pdf", "deck", "column"} })))
+	if hits := x.Rank("summarize the CSV files in a report with totals per column", nil, 0); hits[0].Skill.Slug != "csv-report" {
+		t.Errorf("ranked %v", slugs(hits))
+	}
+}
+
 func TestEarlierTextsCountLess(t *testing.T) {
 	x := rank.New(some())
 	if got := slugs(x.Rank("and now as a presentation", []string{"recalculate the excel workbook"}, 0)); got[0] != "pptx" || got[1] != "xlsx" {

@@ -30,7 +30,7 @@ var (
 	slash   = regexp.MustCompile(`^[ \t]*/(` + plainWord + `)[,;!?]*(?:[ \t]+(.*?))?[ \t]*\r?$`)
 	name    = regexp.MustCompile(`^` + word)
 	inWords = regexp.MustCompile(`(?i)\b(?:use|using|run|invoke|apply|activate|load|follow|try)\s+(?:the\s+|my\s+|our\s+|your\s+|this\s+|that\s+)?["'` + "`" + `“‘]?([\pL\pN][^\n"“”]{0,80}?)["'` + "`" + `”’]?\s+skill\b`)
-	negated = regexp.MustCompile(`(?i)(?:\bnot|n['’]t|\bnever|\bwithout)\s+(?:\pL+\s+)?$`)
+	negated = regexp.MustCompile(`(?i)(?:\b(?:not|never|without|cannot|stop|avoid|refuse|no need|did (?:you|it|they))|\b(?:do|does|did|wo|would|should|ca|could|must|need)n['’]?t)\s+(?:\pL+\s+){0,2}$`)
 )
 
 const (
@@ -51,7 +51,7 @@ func references(text string) []reference {
 		return refs
 	}
 	for _, m := range inWords.FindAllStringSubmatchIndex(text, maxReferences) {
-		if !negated.MatchString(text[max(0, m[0]-24):m[0]]) {
+		if !negated.MatchString(text[max(0, m[0]-64):m[0]]) {
 			refs = append(refs, reference{sigil: sigilWords, slug: text[m[2]:m[3]]})
 		}
 	}

@@ -55,6 +55,9 @@ func TestReferences(t *testing.T) {
 		{"paths and addresses", "/home/$pdf https://x.test/?q=$pdf https://x.test/@skill:pdf a/$pdf", "", ""},
 		{"code", "`$pdf` and '$csv'", "csv:reference pdf:reference", ""},
 
+		{"words", "please use the pdf skill", "pdf:reference", ""},
+		{"words after a fault", "I can't open it, use the pdf skill", "pdf:reference", ""},
+		{"words that say no", "don't use the pdf skill. dont use the csv skill; stop using the csv skill, no need to use the pdf skill, did you use the pdf skill?", "", ""},
 		{"the first way wins", "@skill:pdf and $pdf\n/skill:pdf args", "pdf:reference(args)", ""},
 		{"the first arguments win", "/skill:pdf\n/skill:pdf one\n/skill:pdf two", "pdf:reference(one)", ""},
 		{"an unknown dollar hides no mention", "$gone @skill:gone", "", "gone:not_found"},
