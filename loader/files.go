@@ -127,7 +127,10 @@ func (l *Loader) checkOpen(file openFile, dir, root *os.Root) (string, pannier.F
 	if err != nil {
 		return "", "", err
 	}
-	var skillDir *os.File
+	var of, in unix.Stat_t
+	if err := unix.Fstat(file.fd, &of); err != nil {
+		return "", "", err
+	}
 	for _, base := range []*os.Root{dir, root} {
 		top, err := base.Open(".")
 		if err != nil {
@@ -135,7 +138,9 @@ func (l *Loader) checkOpen(file openFile, dir, root *os.Root) (string, pannier.F
 		}
 		defer top.Close()
 		if base == dir {
-			skillDir = top
+			if err := unix.Fstat(int(top.Fd()), &in); err != nil {
+				return "", "", err
+			}
 		}
 		above, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", top.Fd()))
 		if err != nil {
@@ -152,7 +157,7 @@ func (l *Loader) checkOpen(file openFile, dir, root *os.Root) (string, pannier.F
 			return "", pannier.FileSkipped, nil
 		case base == dir && isForeign(file.fd, int(top.Fd())):
 			return "", pannier.FileForeign, nil
-		case base != dir && isOthers(file.fd, int(skillDir.Fd())):
+		case base != dir && isOthers(&of, &in):
 			return "", pannier.FileForeign, nil
 		case base != dir:
 			below = ""
@@ -170,10 +175,7 @@ func isForeign(file, dir int) bool {
 }
 
 // isOthers reports whether the owner of a directory, an ordinary user, need not be allowed to read a file that a link in it leads to.
-func isOthers(file, dir int) bool {
-	var of, in unix.Stat_t
-	return unix.Fstat(file, &of) != nil || unix.Fstat(dir, &in) != nil || of.Uid != in.Uid && !fsx.Trusts(in.Uid)
-}
+func isOthers(file, dir *unix.Stat_t) bool { return file.Uid != dir.Uid && !fsx.Trusts(dir.Uid) }
 
 // openIn opens a file below a directory, as [reader.open] does. Its errors are those of [os.Root].
 func openIn(root *os.Root, name string) (openFile, error) {

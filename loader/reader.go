@@ -142,7 +142,7 @@ func (r *reader) readFile(n *node, skill *pannier.Skill, before fsx.Stamp) (fsx.
 		r.refuse(skill, "skill.file.kind", "SKILL.md is "+opened.KindName(), "put a regular file in its place")
 		return before, parts{}
 	}
-	if opened.FileID != before.FileID && r.isPlanted(n, file) {
+	if r.isPlanted(n, file) {
 		r.refuse(skill, "skill.file.unreadable", "SKILL.md is a link to a file of another user than its directory", "put a copy of the file in its place")
 		return opened, parts{}
 	}
@@ -170,17 +170,15 @@ func (r *reader) isPlanted(n *node, file openFile) bool {
 	if len(r.scan.tree.root.LinkTargets) > 0 && file.file != nil {
 		return false
 	}
-	dir, err := unix.Openat(r.scan.fd, path.Join(".", n.rel), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
+	var of, in, entry unix.Stat_t
+	if unix.Fstat(file.fd, &of) != nil || unix.Fstatat(r.scan.fd, path.Join(".", n.rel), &in, 0) != nil {
 		return true // it was moved meanwhile
 	}
-	defer unix.Close(dir)
-	if !isOthers(file.fd, dir) {
+	if !isOthers(&of, &in) {
 		return false
 	}
 	// Where the entry is another file now, it was a link, or was replaced meanwhile.
-	var of, entry unix.Stat_t
-	return unix.Fstat(file.fd, &of) != nil || unix.Fstatat(dir, n.record.file, &entry, unix.AT_SYMLINK_NOFOLLOW) != nil || entry.Dev != of.Dev || entry.Ino != of.Ino
+	return unix.Fstatat(r.scan.fd, n.at(n.record.file), &entry, unix.AT_SYMLINK_NOFOLLOW) != nil || entry.Dev != of.Dev || entry.Ino != of.Ino
 }
 
 // rest is what is known of the part of a file that is streamed and not kept.
