@@ -106,7 +106,7 @@ func (s *Service) Permit(snapshot *pannier.Snapshot, tool *pannier.RuntimeTool) 
 	files := s.Known(e.Skill)
 	err := s.permit(e, tool, &files)
 	if err == nil {
-		_, err = s.schemas.of(tool)
+		err = s.schemas.fault(tool)
 	}
 	if err != nil {
 		return asToolError(err)
