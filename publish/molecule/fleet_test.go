@@ -290,6 +290,7 @@ func TestRateLimitIsTold(t *testing.T) {
 		l := newLive(t)
 		p := on(t, l, options{Peers: true, ReadBack: true})
 		stop := start(t, offered(p, "a"))
+		ask(p) // so that they are not read for the first time while the platform refuses
 		pass(time.Minute)
 		l.all()
 		l.set(status(429, `{"error":"rate limit exceeded","retry_after":40}`, "Retry-After", "40"))
