@@ -178,7 +178,7 @@ func (r *Renderer) shorten(into *Section, l layout) {
 		named = l.names(lines)
 		w.used = w.used.plus(sizeOf(named))
 		for _, e := range listed {
-			into.show(e, named0)
+			into.show(e, nameOnly)
 		}
 	}
 	before, after := "", ""
@@ -247,7 +247,7 @@ func (w *spending) describeLikely() {
 			continue
 		}
 		description := w.r.block(aboutSkill, e).text
-		if w.shown[e.place] == named0 && description == "" { // its name says all there is
+		if w.shown[e.place] == nameOnly && description == "" { // its name says all there is
 			w.show(e, described)
 			w.done[e.place] = true
 			continue

@@ -80,7 +80,7 @@ func (r *Renderer) RenderActive(active Active, bodies map[string]string, format 
 		case absent:
 			into.Omitted = append(into.Omitted, e.slug)
 			continue
-		case named0:
+		case nameOnly:
 			short.LeftOut = pannier.LeftOutDescription
 		case cutShort:
 			short.LeftOut = pannier.LeftOutDescriptionEnd

@@ -30,11 +30,11 @@ type Section struct {
 type level uint8
 
 const (
-	absent           level = iota
-	named0                 // its name alone
-	cutShort               // its name and the beginning of its description
-	described              // all but a body that belongs in the format
-	withoutResources       // all but some links or examples
+	absent level = iota
+	nameOnly
+	cutShort         // its name and the beginning of its description
+	described        // all but a body that belongs in the format
+	withoutResources // all but some links or examples
 	whole
 )
 

@@ -84,7 +84,7 @@ func forEachFieldWord(s *pannier.Skill, yield func(field int, word []byte)) {
 		left := maxFieldWords
 		for _, text := range texts {
 			forEachWord(text, func(word []byte) bool {
-				if _, stop := stops[string(word)]; !stop && len(word) > 1 {
+				if !isStop(word) {
 					yield(field, word)
 					left--
 				}

@@ -107,7 +107,7 @@ func (x *Index) Rank(text string, earlier []string, most int) []Hit {
 	phrase := phraseOf(head + " " + tail)
 	says := func(phrases ...string) bool {
 		return slices.ContainsFunc(phrases, func(p string) bool {
-			return minPhraseBytes <= len(p) && len(p) <= maxPhraseBytes && !isStop(strings.ToLower(p)) && strings.Contains(phrase, phraseOf(p))
+			return minPhraseBytes <= len(p) && len(p) <= maxPhraseBytes && !isStop([]byte(strings.ToLower(p))) && strings.Contains(phrase, phraseOf(p))
 		})
 	}
 	for i := range hits[:min(len(hits), maxExplained)] {
@@ -274,7 +274,7 @@ func (x *Index) query(text string, earlier []string) []queryWord {
 		}
 		for _, part := range partsOf(text) {
 			forEachWord(part.text, func(folded []byte) bool {
-				if seen[string(folded)] || isStop(string(folded)) {
+				if seen[string(folded)] || isStop(folded) {
 					return true
 				}
 				word := string(folded)

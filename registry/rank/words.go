@@ -119,7 +119,7 @@ func stem(word string) string {
 }
 
 // isStop reports whether a word says nothing about what a text is about.
-func isStop(word string) bool {
-	_, ok := stops[word]
+func isStop(word []byte) bool {
+	_, ok := stops[string(word)]
 	return ok || len(word) == 1
 }

@@ -125,7 +125,7 @@ func nameKey(name string) string { return strings.ToLower(strings.Join(strings.F
 
 // named returns the skill with a slug, "owner/slug", or the name of one skill alone. Case does not matter.
 func (x *index) named(name string) (*pannier.Entry, bool) {
-	if pannier.Slugify(name) == "" && name == "" {
+	if name == "" {
 		return nil, false
 	}
 	if e, ok := x.snapshot.Lookup(name); ok {

@@ -208,12 +208,10 @@ func (r *resolver) implicit() {
 			}
 		}
 		hits := r.index.rank(r.turn)
-		likely, _ := slices.BinarySearchFunc(hits, false, func(h rank.Hit, _ bool) int {
-			if h.Likely() {
-				return -1
-			}
-			return 1
-		})
+		likely := slices.IndexFunc(hits, func(h rank.Hit) bool { return !h.Likely() })
+		if likely < 0 {
+			likely = len(hits)
+		}
 		ranked := 0
 		show := func(hits []rank.Hit) {
 			for _, h := range hits {
