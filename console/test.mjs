@@ -2,12 +2,11 @@
 import { build } from "esbuild";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const found = (dir) => readdirSync(dir, { recursive: true }).map(String).filter((f) => /\.test\.tsx?$/.test(f)).map((f) => join(dir, f));
 
-const out = mkdtempSync(join(tmpdir(), "console-test-"));
+const out = mkdtempSync("node_modules/.console-test-");
 try {
   await build({
     entryPoints: found("src"),
@@ -15,6 +14,7 @@ try {
     outExtension: { ".js": ".mjs" },
     bundle: true,
     platform: "node",
+    external: ["esbuild"],
     format: "esm",
     target: ["node20"],
     jsx: "automatic",

@@ -12,7 +12,7 @@ import { reasonText } from "../lib/reason";
 import { S } from "../strings";
 import { Button } from "../ui/Button";
 import { CheckIcon, WarnIcon } from "../ui/icons";
-import { closeDropPanel } from "./index";
+import { closeDropPanel } from "./panel_state";
 
 /** PlatformState is what GET /v1/card/status says of one platform, as far as it is used here. */
 interface PlatformState {

@@ -5,7 +5,7 @@ import { Dialog } from "../ui/Dialog";
 import { WarnIcon } from "../ui/icons";
 import { fromFiles } from "./collect";
 import type { Drop, Fault, Part } from "./drops";
-import { addDrop, removeDrop, titleOf } from "./index";
+import { addDrop, removeDrop, titleOf } from "./panel_state";
 import { counts } from "./plan";
 import { Installed, PlanRow } from "./Rows";
 import { UploadProgress } from "./UploadProgress";

@@ -5,7 +5,7 @@ import { navigate } from "../router";
 import { Badge, type Tone } from "../ui/Badge";
 import { Button } from "../ui/Button";
 import type { Part } from "./drops";
-import { closeDropPanel } from "./index";
+import { closeDropPanel } from "./panel_state";
 import { LiveSteps } from "./Live";
 import { blockingRules, droppedPath, type Finding, type Result, type Row, type Verdict } from "./plan";
 

@@ -2,7 +2,7 @@ import { computed } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Skill } from "../api/model";
 import { canWrite } from "../api/session";
-import { openDropPanel } from "../drop/index";
+import { openDropPanel } from "../drop/panel_state";
 import { useKeys } from "../lib/keys";
 import { needsAttention, sentence, summary } from "../lib/reason";
 import { search } from "../lib/search";
