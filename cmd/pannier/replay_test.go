@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pannier"
+	"pannier/replay"
 )
 
 // recorded is a run of the built binary that has ended, with its events.
@@ -100,7 +101,7 @@ func (r *recorded) replay(t *testing.T, args ...string) (out string, code int) {
 }
 
 // replays runs `pannier replay` and returns what it prints.
-func (r *recorded) replays(t *testing.T, journal string, want int) (report replayReport) {
+func (r *recorded) replays(t *testing.T, journal string, want int) (report replay.Report) {
 	t.Helper()
 	out, code := r.replay(t, journal, "--json")
 	if err := json.Unmarshal([]byte(out), &report); err != nil || code != want {
@@ -115,13 +116,13 @@ func TestReplay(t *testing.T) {
 	r := record(t)
 	report := r.replays(t, r.journal, exitYes)
 	again := map[pannier.EventType]int{pannier.EventCatalogUpdated: 1, pannier.EventSkillLoaded: 3, pannier.EventSkillInvoked: 1, pannier.EventSkillFileRead: 1}
-	if report.Verdict != replayEqual || report.Digest != r.digest || report.RecordedDigest != r.digest || report.Superseded != 2 || !cmp.Equal(again, report.Replayed) {
+	if report.Verdict != replay.Equal || report.Digest != r.digest || report.RecordedDigest != r.digest || report.Superseded != 2 || !cmp.Equal(again, report.Replayed) {
 		t.Errorf("%+v, want digest %s", report, r.digest)
 	}
 
 	printed := filepath.Join(t.TempDir(), "events")
 	r.print(t, printed, r.events)
-	if got := r.replays(t, printed, exitYes); got.Verdict != replayEqual || got.Events != len(r.events) {
+	if got := r.replays(t, printed, exitYes); got.Verdict != replay.Equal || got.Events != len(r.events) {
 		t.Errorf("the events as they are printed: %+v", got)
 	}
 
@@ -142,7 +143,7 @@ func TestReplay(t *testing.T) {
 			fields = append(fields, fmt.Sprintf("%s %s %s", d.Type, d.Subject, d.Field))
 		}
 		slices.Sort(fields)
-		if diff := cmp.Diff(change.fields, fields); diff != "" || report.Verdict != replayDiffers {
+		if diff := cmp.Diff(change.fields, fields); diff != "" || report.Verdict != replay.Differs {
 			t.Errorf("%s: %s (-want +got):\n%s", what, report.Verdict, diff)
 		}
 		writeIn(t, r.workspace, "rm -r skills; mv .kept skills")
@@ -172,7 +173,7 @@ func TestReplayOfResources(t *testing.T) {
 	if code := s.terminate(t); code != exitYes {
 		t.Fatalf("exit code %d", code)
 	}
-	if report := r.replays(t, r.journal, exitYes); report.Verdict != replayEqual {
+	if report := r.replays(t, r.journal, exitYes); report.Verdict != replay.Equal {
 		t.Errorf("%+v", report)
 	}
 	for _, script := range []string{"printf 'two\n' > skills/first/examples/one.md", "rm -r skills/first/examples"} {
@@ -246,7 +247,7 @@ func TestReplayOfParts(t *testing.T) {
 	}
 	catalog := slices.IndexFunc(r.events, func(e pannier.Event) bool { return e.Type == pannier.EventPolicyChanged }) + 1
 	late := r.replays(t, part("late", r.events[catalog:]), exitUnknown)
-	if late.Verdict != replayUnknown || len(late.Unknown) != 1 || len(late.Differences) > 0 {
+	if late.Verdict != replay.Unknown || len(late.Unknown) != 1 || len(late.Differences) > 0 {
 		t.Errorf("without the policy: %+v", late)
 	}
 	for name, text := range map[string]string{
@@ -264,7 +265,7 @@ func TestReplayOfParts(t *testing.T) {
 	torn := filepath.Join(dir, "journal")
 	writeIn(t, dir, "mkdir journal; cp "+r.journal+"/*.jsonl journal; printf '{\"seq\":99' >> journal/00000000000000000001.jsonl")
 	before, _ := os.ReadFile(torn + "/00000000000000000001.jsonl")
-	if got := r.replays(t, torn, exitYes); got.Verdict != replayEqual {
+	if got := r.replays(t, torn, exitYes); got.Verdict != replay.Equal {
 		t.Errorf("a journal that is written to: %+v", got)
 	}
 	if after, _ := os.ReadFile(torn + "/00000000000000000001.jsonl"); string(after) != string(before) {

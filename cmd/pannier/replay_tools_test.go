@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"pannier"
+	"pannier/replay"
 )
 
 // TestReplayCalls records a call of a tool and decides it again: the same, until tools are off, or its script changed. The tool is
@@ -40,14 +42,14 @@ func TestReplayCalls(t *testing.T) {
 		cmd := exec.Command(binary, "replay", "--config", settings, "--json", journal)
 		cmd.Env = cleanEnviron()
 		out, _ := cmd.Output()
-		var report replayReport
+		var report replay.Report
 		if err := json.Unmarshal(out, &report); err != nil || report.Replayed[pannier.EventSkillToolCalled] != 1 {
 			t.Fatalf("%v: %s", err, out)
 		}
 		var found []string
 		for _, d := range report.Differences {
 			if d.Type == pannier.EventSkillToolCalled {
-				found = append(found, d.words())
+				found = append(found, fmt.Sprintf("%s: %s was %s, is %s", d.Detail, d.Field, d.Recorded, d.Now))
 			}
 		}
 		if got := strings.Join(found, "; "); want == "" && got != "" || !strings.Contains(got, want) {

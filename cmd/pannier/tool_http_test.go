@@ -252,7 +252,8 @@ func (s *sidecarUnderTest) keepsNoSecret(t *testing.T, calls int, secret string)
 		if e.Type != pannier.EventSkillToolCalled {
 			continue
 		}
-		called, err := dataOf[pannier.SkillToolCalled](e)
+		var called pannier.SkillToolCalled
+		err := json.Unmarshal(e.Data.(json.RawMessage), &called)
 		outcome := outcomes[called.CallID]
 		detail, _ := outcome.Detail.(map[string]any)
 		if code, _ := detail["code"].(string); err != nil || detail["ok"] != called.OK || code != called.Code || called.OK != (outcome.Error == "") {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pannier"
+	"pannier/replay"
 )
 
 const turnTraceSkills = `mkdir -p skills/forms skills/go-code
@@ -193,7 +194,7 @@ func TestTurnsReplay(t *testing.T) {
 			t.Fatalf("exit code %d", code)
 		}
 		report := r.replays(t, r.journal, exitYes)
-		if diff := cmp.Diff(tt.again, report.Replayed); diff != "" || report.Superseded != tt.superseded || report.Verdict != replayEqual {
+		if diff := cmp.Diff(tt.again, report.Replayed); diff != "" || report.Superseded != tt.superseded || report.Verdict != replay.Equal {
 			t.Errorf("%v: %s, %d superseded (-want +got):\n%s", tt.args, report.Verdict, report.Superseded, diff)
 		}
 		if len(tt.args) != 3 {
