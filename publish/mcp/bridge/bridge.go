@@ -1,9 +1,12 @@
 // Package bridge joins a host that speaks MCP on standard input and output with an MCP endpoint over HTTP.
 //
 // It forwards messages as they are, in both forms of the protocol. Since 2026-07-28 each request stands alone and
-// subscriptions/listen is a request that lasts. Before that there are a session and a stream of notifications. The host does not
-// have to be restarted with the server: the bridge opens sessions and subscriptions again, and then tells the host that lists
-// may have changed. Calls that were under way get an error.
+// subscriptions/listen is a request that lasts. Before that there are a session and a stream of notifications. The host
+// does not have to be restarted with the server: the bridge opens sessions and subscriptions again, and then tells the
+// host that lists may have changed. Calls that were under way get an error.
+//
+// The transports of the SDK end with the first invalid line, and with the first answer that is cut off. They
+// open the stream of a session for the client of the SDK alone. So the bridge has loops of its own.
 package bridge
 
 import (
@@ -18,6 +21,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // The bounds of a bridge.
@@ -31,10 +35,10 @@ const (
 	maxCalls  = 64
 	// maxListens bounds the subscriptions/listen of a host that are open at a time.
 	maxListens = 16
-	// maxSubscriptions bounds the resources that are subscribed to again in a new session.
-	maxSubscriptions = 1000
-	// maxAhead is how many messages are read while one is delivered, so that the end of the input is noticed behind a server that
-	// does not answer.
+	// maxReplayed bounds the messages that are sent again in a new session, such as subscriptions.
+	maxReplayed = 1000
+	// maxAhead is how many messages are read while one is delivered, so that the end of the input is noticed while a
+	// server does not answer.
 	maxAhead = 8
 )
 
@@ -64,39 +68,55 @@ type Options struct {
 
 type bridge struct {
 	Options
-	stop   context.CancelCauseFunc
-	outMu  sync.Mutex // held while a line is written
-	calls  calls
-	legacy legacy
-	tasks  sync.WaitGroup
+	stop           context.CancelFunc
+	tasks          sync.WaitGroup
+	calls, listens chan struct{} // have a value for each one under way
+	outMu          sync.Mutex    // held while a line is written
+	renewing       sync.Mutex    // held while a session is opened again
+	follows        sync.Once
+
+	mu       sync.Mutex
+	running  map[string]context.CancelFunc // by the id as the host wrote it; nil for a call of a session
+	session  *session                      // nil before initialize
+	replayed []*message                    // the messages that the next session needs too
 }
 
-// Run forwards messages until the input ends, the output is closed or ctx is done, which are no errors. It does not wait for a
-// Read of the input that blocks.
+// Run forwards messages until the input ends, the output is closed or ctx is done, which are no errors. It does not wait
+// for a Read of the input that blocks.
 func Run(ctx context.Context, o Options) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	b := &bridge{Options: o, stop: stop}
-	b.legacy.opening = make(chan struct{}, 1)
-	lines := make(chan line, maxAhead)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	b := &bridge{
+		Options: o, stop: stop, running: map[string]context.CancelFunc{},
+		calls: make(chan struct{}, maxCalls), listens: make(chan struct{}, maxListens),
+	}
+	lines := make(chan []byte, maxAhead)
 	go func() {
 		defer close(lines)
-		err := readLines(ctx, o.In, lines)
-		if err != nil {
+		if err := readLines(ctx, o.In, lines); err != nil {
 			o.Log.Warn("standard input cannot be read", "error", err)
 		}
-		time.AfterFunc(drainTimeout, func() { stop(nil) })
+		time.AfterFunc(drainTimeout, stop)
 	}()
-	b.acceptAll(ctx, lines)
-	b.calls.drain(ctx)
-	stop(nil)
+	for more := true; more; {
+		var text []byte
+		select {
+		case <-ctx.Done():
+			more = false
+		case text, more = <-lines:
+			if more {
+				b.accept(ctx, text)
+			}
+		}
+	}
+	for range maxCalls { // each one that ends leaves its place
+		select {
+		case b.calls <- struct{}{}:
+		case <-ctx.Done():
+		}
+	}
+	stop()
 	b.closeSession()
-	b.wait()
-	return nil
-}
-
-// wait waits for what goes on, but not for a host that does not read.
-func (b *bridge) wait() {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -104,28 +124,46 @@ func (b *bridge) wait() {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(closeTimeout):
+	case <-time.After(closeTimeout): // a write to a host that does not read cannot be ended
 	}
+	return nil
 }
 
-func (b *bridge) acceptAll(ctx context.Context, lines <-chan line) {
+// readLines sends the lines that are not blank, and nil for one that is longer than maxLine.
+func readLines(ctx context.Context, in io.Reader, lines chan<- []byte) error {
+	r := bufio.NewReaderSize(in, 64<<10)
+	text, tooLong := []byte{}, false
 	for {
-		select {
-		case <-ctx.Done():
-			return
-		case l, more := <-lines:
-			if !more {
-				return
-			}
-			b.accept(ctx, l)
+		part, err := r.ReadSlice('\n')
+		if tooLong = tooLong || len(text)+len(part) > maxLine; tooLong {
+			text = nil
+		} else {
+			text = append(text, part...)
 		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if tooLong || len(bytes.TrimSpace(text)) > 0 {
+			select {
+			case lines <- text:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		text, tooLong = []byte{}, false
 	}
 }
 
-// accept takes a message of the host. It returns once the server has a notification, so that the messages after it do not
-// overtake it. Calls go on.
-func (b *bridge) accept(ctx context.Context, l line) {
-	m, fault := parseMessage(l)
+// accept takes a message of the host. It returns once the server has a notification, so that the messages after it do
+// not overtake it. Calls go on.
+func (b *bridge) accept(ctx context.Context, text []byte) {
+	m, fault := parseMessage(text)
 	switch {
 	case fault != nil:
 		b.fail(m.ID, fault)
@@ -133,29 +171,65 @@ func (b *bridge) accept(ctx context.Context, l line) {
 		b.failed(ctx, m, b.initialize(ctx, m))
 	case m.isCall():
 		b.startCall(ctx, m)
-	case m.Method == notificationCancelled && (b.calls.cancel(m.cancelled()) || b.legacy.current() == nil):
-		// Without a session, the end of the request is what cancels it.
+	case m.Method == notificationCancelled && b.cancel(string(m.params.RequestID)):
 	default:
-		if err := b.notify(ctx, m); err != nil && ctx.Err() == nil {
+		if err := b.forward(ctx, m); err != nil && ctx.Err() == nil {
 			b.Log.Warn("message not delivered", "method", m.Method, "error", err)
 		}
 	}
 }
 
 func (b *bridge) startCall(ctx context.Context, m *message) {
-	calling, end, fault := b.calls.begin(ctx, m)
-	if fault != nil {
-		b.fail(m.ID, fault)
+	id, forward, places := string(m.ID), b.forward, b.calls
+	if m.Method == methodListen && m.isModern() {
+		forward, places = b.listen, b.listens
+	}
+	calling, end := context.WithCancel(ctx)
+	cancel := end
+	if !m.isModern() {
+		cancel = nil
+	}
+	b.mu.Lock()
+	_, again := b.running[id]
+	full := false
+	if !again {
+		select {
+		case places <- struct{}{}:
+			b.running[id] = cancel
+		default:
+			full = true
+		}
+	}
+	b.mu.Unlock()
+	switch {
+	case again:
+		b.fail(m.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a call with this id is under way"})
+	case full:
+		b.fail(m.ID, unavailable("%d calls are under way; wait for one of them to end", cap(places)))
+	default:
+		b.tasks.Go(func() {
+			b.failed(calling, m, forward(calling, m))
+			end()
+			b.mu.Lock()
+			delete(b.running, id)
+			b.mu.Unlock()
+			<-places
+		})
 		return
 	}
-	b.tasks.Go(func() {
-		defer end()
-		if m.Method == methodListen && m.isModern() {
-			b.failed(calling, m, b.listen(calling, m))
-			return
-		}
-		b.failed(calling, m, b.call(calling, m))
-	})
+	end()
+}
+
+// cancel ends a call and reports whether that is all that is to be done: of a call in a session the server has to be
+// told.
+func (b *bridge) cancel(id string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if cancel := b.running[id]; cancel != nil {
+		cancel()
+		return true
+	}
+	return b.session == nil
 }
 
 // failed answers a call that has failed, unless the host has cancelled it or is gone.
@@ -163,135 +237,13 @@ func (b *bridge) failed(ctx context.Context, m *message, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	fault, ok := errors.AsType[*rpcError](err)
+	fault, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok {
-		fault = &rpcError{Code: codeUnavailable, Message: err.Error()}
+		fault = unavailable("%v", err)
 	}
 	b.fail(m.ID, fault)
 }
 
-// calls are the calls of the host that are under way.
-type calls struct {
-	mu      sync.Mutex
-	running map[string]*running // by the id as the host wrote it
-	listens int
-}
-
-type running struct {
-	cancel context.CancelFunc // nil for a call of a session: the server has to be told
-	listen bool
-	done   chan struct{}
-}
-
-// begin makes a call one that is under way until end is called.
-func (c *calls) begin(ctx context.Context, m *message) (calling context.Context, end func(), fault *rpcError) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	id, listen := string(m.ID), m.Method == methodListen
-	limit, count := maxCalls, len(c.running)-c.listens
-	if listen {
-		limit, count = maxListens, c.listens
-	}
-	switch {
-	case c.running[id] != nil:
-		return nil, nil, &rpcError{Code: codeInvalidRequest, Message: "a call with this id is under way"}
-	case count >= limit:
-		return nil, nil, &rpcError{Code: codeUnavailable, Message: fmt.Sprintf("%d calls are under way; wait for one of them to end", limit)}
-	}
-	calling, cancel := context.WithCancel(ctx)
-	r := &running{listen: listen, done: make(chan struct{})}
-	if m.isModern() {
-		r.cancel = cancel
-	}
-	if c.running == nil {
-		c.running = map[string]*running{}
-	}
-	c.running[id] = r
-	if listen {
-		c.listens++
-	}
-	return calling, func() { c.end(id, cancel) }, nil
-}
-
-func (c *calls) end(id string, cancel context.CancelFunc) {
-	cancel()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := c.running[id]
-	delete(c.running, id)
-	if r.listen {
-		c.listens--
-	}
-	close(r.done)
-}
-
-// cancel ends a call and reports whether that is all that is to be done.
-func (c *calls) cancel(id string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := c.running[id]
-	if r == nil || r.cancel == nil {
-		return false
-	}
-	r.cancel()
-	return true
-}
-
-// drain waits until no call is under way but those that last, or ctx is done.
-func (c *calls) drain(ctx context.Context) {
-	c.mu.Lock()
-	var waiting []chan struct{}
-	for _, r := range c.running {
-		if !r.listen {
-			waiting = append(waiting, r.done)
-		}
-	}
-	c.mu.Unlock()
-	for _, done := range waiting {
-		select {
-		case <-done:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// line is a line of the input without its end, which is longer than what is kept of it where tooLong is set.
-type line struct {
-	text    []byte
-	tooLong bool
-}
-
-func readLines(ctx context.Context, in io.Reader, lines chan<- line) error {
-	r := bufio.NewReaderSize(in, 64<<10)
-	for {
-		l, err := readLine(r)
-		if len(bytes.TrimSpace(l.text)) > 0 {
-			select {
-			case lines <- l:
-			case <-ctx.Done():
-				return nil
-			}
-		}
-		if errors.Is(err, io.EOF) || ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-func readLine(r *bufio.Reader) (l line, err error) {
-	for {
-		part, err := r.ReadSlice('\n')
-		if len(l.text)+len(part) <= maxLine {
-			l.text = append(l.text, part...)
-		} else {
-			l.tooLong = true
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return l, err
-		}
-	}
+func unavailable(format string, args ...any) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: codeUnavailable, Message: fmt.Sprintf(format, args...)}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // FuzzMessages reads lines of a host. What is not refused is a message that a server can get, and every answer to it fits a line.
@@ -16,14 +18,17 @@ func FuzzMessages(f *testing.F) {
 		f.Add([]byte(line), false)
 	}
 	f.Fuzz(func(t *testing.T, text []byte, tooLong bool) {
-		m, fault := parseMessage(line{text: text, tooLong: tooLong})
+		if tooLong {
+			text = nil
+		}
+		m, fault := parseMessage(text)
 		var out bytes.Buffer
 		b := &bridge{Options: Options{Out: &out}}
 		if fault == nil {
 			if !json.Valid(m.text) || m.Method == "" && len(m.ID) == 0 {
 				t.Errorf("%q is not refused", text)
 			}
-			fault = &rpcError{Message: "x"}
+			fault = &jsonrpc.Error{Message: "x"}
 		}
 		b.fail(m.ID, fault)
 		if answer := out.Bytes(); bytes.Count(answer, []byte("\n")) != 1 || !json.Valid(answer) {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -16,126 +17,129 @@ import (
 	"strings"
 	"syscall"
 	"time"
-)
 
-// The headers of MCP over HTTP.
-const (
-	headerVersion = "Mcp-Protocol-Version"
-	headerSession = "Mcp-Session-Id"
-	headerMethod  = "Mcp-Method"
-	headerName    = "Mcp-Name"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // errEnded says that a stream has ended without the answer.
 var errEnded = errors.New("the stream has ended without an answer")
 
-// call forwards a call and what the server says to it.
-func (b *bridge) call(ctx context.Context, m *message) error {
-	res, err := b.post(ctx, m)
-	if err != nil {
-		return err
-	}
-	b.legacy.remember(m)
-	return b.receive(res, func(got *message) { b.write(got.text) })
-}
-
-// notify forwards a notification, or an answer of the host.
-func (b *bridge) notify(ctx context.Context, m *message) error {
+// forward sends a message and hands on what the server says to it.
+func (b *bridge) forward(ctx context.Context, m *message) error {
 	res, err := b.post(ctx, m)
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
+	if m.isCall() {
+		b.remember(m)
+		return b.receive(res, func(got *message) { b.write(got.text) })
+	}
 	if res.StatusCode >= http.StatusMultipleChoices {
 		return refusalOf(res)
 	}
-	b.legacy.remember(m)
-	if m.Method == notificationReady {
-		b.legacy.begin(ctx, b)
+	b.remember(m)
+	if m.Method == notificationReady && b.current() != nil {
+		b.follows.Do(func() { b.tasks.Go(func() { b.follow(ctx) }) })
 	}
 	return nil
 }
 
-// post sends a message, and waits for a while where no server listens or one is starting. Where the server has forgotten the
-// session, it opens another one first.
-func (b *bridge) post(ctx context.Context, m *message) (*http.Response, error) {
+// post sends a message, and waits for a while where no server listens or one is starting. Where the server has forgotten
+// the session, it opens another one first.
+func (b *bridge) post(ctx context.Context, m *message) (res *http.Response, err error) {
 	deadline := time.Now().Add(reachTimeout)
-	for wait := minWait; ; wait = min(2*wait, maxWait) {
-		s := b.legacy.sessionFor(m)
-		res, err := b.send(ctx, http.MethodPost, m, s)
-		switch {
-		case err != nil && !wasNotSent(err):
-			return nil, b.broken(err)
-		case err == nil && isSessionLost(res, s):
-			res.Body.Close()
-			if err := b.renew(ctx, s); err != nil {
-				return nil, err
-			}
-		case err == nil && res.StatusCode != http.StatusServiceUnavailable:
-			return res, nil
+	repeat(ctx, func() bool {
+		s := b.current()
+		if m.isModern() || m.Method == methodInitialize {
+			s = nil
 		}
-		if err == nil && res.StatusCode == http.StatusServiceUnavailable {
+		res, err = b.send(ctx, http.MethodPost, m, s)
+		switch {
+		case err != nil:
+			sent := !wasNotSent(err)
+			if err = b.broken(err); sent {
+				return true
+			}
+		case isSessionLost(res, s):
+			res.Body.Close()
+			if err = b.renew(ctx, s); err != nil {
+				return true
+			}
+			err = b.broken(errEnded)
+		case res.StatusCode == http.StatusServiceUnavailable:
 			err = refusalOf(res)
 			res.Body.Close()
+		default:
+			return true
 		}
-		if time.Now().After(deadline) {
-			return nil, b.unavailable(err)
+		return time.Now().After(deadline)
+	})
+	return res, err
+}
+
+// repeat calls try until that is done or ctx is. It waits ever longer, but hardly after a try that lasted, such as a
+// stream that has ended.
+func repeat(ctx context.Context, try func() (done bool)) {
+	for wait := minWait; ; wait = min(2*wait, maxWait) {
+		began := time.Now()
+		if try() {
+			return
 		}
-		if err := sleep(ctx, wait); err != nil {
-			return nil, err
+		if time.Since(began) > maxWait {
+			wait = minWait
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
 		}
 	}
 }
 
-// send makes one request. The session is nil for messages without one.
+// send makes one request. The message is nil for a request without one, and the session for a message without one.
 func (b *bridge) send(ctx context.Context, method string, m *message, s *session) (*http.Response, error) {
+	headers := http.Header{"Accept": {"text/event-stream"}}
 	var body io.Reader = http.NoBody
 	if m != nil {
 		body = bytes.NewReader(m.text)
+		headers.Set("Accept", "application/json, text/event-stream")
+		headers.Set("Content-Type", "application/json")
+		if m.Method != methodCallTool {
+			headers["Idempotency-Key"] = nil // not sent: the transport may retry where the server has closed a connection
+		}
+		if m.isModern() {
+			headers.Set("Mcp-Protocol-Version", m.params.Meta.Version)
+			headers.Set("Mcp-Method", m.Method)
+			switch m.Method {
+			case methodCallTool, "prompts/get":
+				headers.Set("Mcp-Name", m.params.Name)
+			case "resources/read":
+				headers.Set("Mcp-Name", m.params.URI)
+			}
+		}
 	}
+	if s != nil {
+		headers.Set("Mcp-Protocol-Version", s.version)
+		headers.Set("Mcp-Session-Id", s.id)
+	}
+	maps.DeleteFunc(headers, func(_ string, values []string) bool { return len(values) == 1 && values[0] == "" })
 	req, err := http.NewRequestWithContext(ctx, method, b.Endpoint, body)
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Accept", "text/event-stream")
-	if m != nil {
-		req.Header.Set("Accept", "application/json, text/event-stream")
-		req.Header.Set("Content-Type", "application/json")
-		setMessageHeaders(req.Header, m)
-		if m.Method != methodCallTool {
-			req.Header["Idempotency-Key"] = nil // not sent: allows the transport to retry on a connection that the server has closed
-		}
-	}
-	if s != nil {
-		setHeader(req.Header, headerVersion, s.version)
-		setHeader(req.Header, headerSession, s.id)
-	}
+	req.Header = headers
 	return b.HTTP.Do(req)
-}
-
-func setMessageHeaders(h http.Header, m *message) {
-	if !m.isModern() {
-		return
-	}
-	h.Set(headerVersion, m.params.version)
-	h.Set(headerMethod, m.Method)
-	switch m.Method {
-	case methodCallTool, "prompts/get":
-		setHeader(h, headerName, m.params.name)
-	case "resources/read":
-		setHeader(h, headerName, m.params.uri)
-	}
-}
-
-func setHeader(h http.Header, name, value string) {
-	if value != "" {
-		h.Set(name, value)
-	}
 }
 
 // isSessionLost reports whether the server has forgotten a session, such as one that was restarted.
 func isSessionLost(res *http.Response, s *session) bool {
 	return s != nil && s.id != "" && res.StatusCode == http.StatusNotFound
+}
+
+func isStream(res *http.Response) bool {
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	return kind == "text/event-stream"
 }
 
 // receive hands on the messages of a response up to the answer, and closes it.
@@ -144,7 +148,7 @@ func (b *bridge) receive(res *http.Response, take func(*message)) error {
 	if res.StatusCode >= http.StatusMultipleChoices {
 		return refusalOf(res)
 	}
-	if mediaType(res) == "text/event-stream" {
+	if isStream(res) {
 		err := readStream(res.Body, func(got *message) bool {
 			take(got)
 			return got.isAnswer()
@@ -212,13 +216,14 @@ const maxRefusal = 64 << 10
 func refusalOf(res *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
 	var said struct {
-		Error  *rpcError `json:"error"`
-		Detail string    `json:"detail"`
+		Error  *jsonrpc.Error `json:"error"`
+		Detail string         `json:"detail"`
 	}
 	if json.Unmarshal(text, &said) == nil && said.Error != nil {
 		return said.Error
 	}
-	return &rpcError{Code: codeUnavailable, Message: fmt.Sprintf("the message was refused (%d): %s", res.StatusCode, cmp.Or(said.Detail, strings.TrimSpace(string(text)), res.Status))}
+	why := cmp.Or(said.Detail, strings.TrimSpace(string(text)), res.Status)
+	return unavailable("the message was refused (%d): %s", res.StatusCode, why)
 }
 
 // wasNotSent reports whether no connection was made, so that a message can be sent again.
@@ -227,38 +232,19 @@ func wasNotSent(err error) bool {
 	return ok && failed.Op == "dial"
 }
 
-func (b *bridge) unavailable(err error) error {
-	if fault, ok := errors.AsType[*rpcError](err); ok {
-		return fault
-	}
-	return &rpcError{Code: codeUnavailable, Message: fmt.Sprintf("%s does not answer; start it, then call again", b.Server)}
-}
-
-// broken is the error of a call that the server may have carried out.
+// broken is the error of a call that the server has not answered. It may have carried it out.
 func (b *bridge) broken(err error) error {
-	for _, ended := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE, errEnded} {
+	if wasNotSent(err) {
+		return unavailable("%s does not answer; start it, then call again", b.Server)
+	}
+	ends := []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE, errEnded}
+	for _, ended := range ends {
 		if errors.Is(err, ended) {
-			return &rpcError{Code: codeUnavailable, Message: fmt.Sprintf("%s ended or restarted before it answered; call again", b.Server)}
+			return unavailable("%s ended or restarted before it answered; call again", b.Server)
 		}
 	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err // without the address, which is the same for all sockets
 	}
-	return &rpcError{Code: codeUnavailable, Message: fmt.Sprintf("%s cannot be asked: %v", b.Server, err)}
-}
-
-func mediaType(res *http.Response) string {
-	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	return kind
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return unavailable("%s cannot be asked: %v", b.Server, err)
 }
