@@ -12,8 +12,9 @@ import (
 // assessment is what the entries of a snapshot were judged by, so that the next snapshot shares those of which nothing
 // changed.
 type assessment struct {
-	in   Inputs
-	list []*judged // ordered as the entries are
+	in     Inputs
+	judges []Judge   // of in
+	list   []*judged // ordered as the entries are
 }
 
 // judged is one skill with its grounds. Assessments share it; it is never changed once another one can see it.
@@ -34,19 +35,19 @@ type grounds struct {
 	shadowedBy string // the path of the skill that has the slug
 	overListed bool   // it is listed, and the skill that has the slug is not
 	policy     pannier.EffectivePolicy
-	files
-}
-
-// files are what was found in the files of a skill apart from a scan of the workspace.
-type files struct {
-	found   pannier.Digest // of the contents that count; zero for none
-	rules   []string       // those that block it
-	pending bool           // it waits for its first security scan
+	Judgement  // of all judges
 }
 
 func (g *grounds) equal(o *grounds) bool {
 	return g.skill == o.skill && g.rank == o.rank && g.shadowedBy == o.shadowedBy && g.overListed == o.overListed && g.policy == o.policy &&
-		g.found == o.found && g.pending == o.pending && slices.Equal(g.rules, o.rules)
+		foundDigest(g.Found) == foundDigest(o.Found) && slices.Equal(g.Reasons, o.Reasons)
+}
+
+func foundDigest(c *pannier.Contents) pannier.Digest {
+	if c == nil {
+		return pannier.Digest{}
+	}
+	return c.Digest
 }
 
 // covers reports whether inputs make the same snapshot as those of the assessment. a may be nil.
@@ -56,7 +57,7 @@ func (a *assessment) covers(in *Inputs) bool {
 	}
 	workspace := in.Workspace
 	workspace.Runtime = cmp.Or(in.Runtime, workspace.Runtime)
-	return newKnown(in, a).all() && in.Environment.Source == a.in.Environment.Source && in.Environment.Arch == a.in.Environment.Arch &&
+	return newKnown(in, newestJudges(in), a).all() && in.Environment.Source == a.in.Environment.Source && in.Environment.Arch == a.in.Environment.Arch &&
 		slices.Equal(in.Catalog.Skills, a.in.Catalog.Skills) && slices.Equal(in.Catalog.Problems, a.in.Catalog.Problems) &&
 		slices.EqualFunc(in.Catalog.Locks, a.in.Catalog.Locks, slices.Equal) && reflect.DeepEqual(workspace, a.in.Workspace)
 }
@@ -64,7 +65,7 @@ func (a *assessment) covers(in *Inputs) bool {
 // judge judges the choices, which are ordered by slug and precedence.
 func (a *assessment) judge(choices []choice, last *assessment) {
 	a.list = make([]*judged, len(choices))
-	known := newKnown(&a.in, last)
+	known := newKnown(&a.in, a.judges, last)
 	j := judge{in: &a.in, texts: map[string]string{}}
 	winner := 0
 	for i, c := range choices {
@@ -82,10 +83,10 @@ func (a *assessment) judge(choices []choice, last *assessment) {
 		} else {
 			g.policy = a.in.Policies.Layers(c.skill).Effective()
 		}
-		if old != nil && known.files {
-			g.files = old.files
+		if old != nil && known.judges {
+			g.Judgement = old.Judgement
 		} else {
-			g.files = a.in.filesOf(c.skill)
+			g.Judgement = askJudges(a.judges, c.skill)
 		}
 		if old != nil && known.judgesAlike(c.skill) && g.equal(&old.grounds) {
 			a.list[i] = old
@@ -95,18 +96,26 @@ func (a *assessment) judge(choices []choice, last *assessment) {
 	}
 }
 
-// filesOf looks up what is known of the files of a skill. Contents of another SKILL.md do not count, and where scans are not enforced,
-// no skill waits for one.
-func (in *Inputs) filesOf(s *pannier.Skill) files {
-	f := files{rules: in.Scans[s.Path]}
-	if found, ok := in.Contents[s.Path]; ok && (found.Of.IsZero() || found.Of == s.Digest) {
-		f.found = found.Digest
+// newestJudges returns what each judge is now.
+func newestJudges(in *Inputs) []Judge {
+	judges := make([]Judge, len(in.Judges))
+	for i, newest := range in.Judges {
+		judges[i] = newest()
 	}
-	if in.Scanned != nil && len(f.rules) == 0 {
-		of, scanned := in.Scanned[s.Path]
-		f.pending = !scanned || of != s.Sum
+	return judges
+}
+
+// askJudges returns what all judges together know of a skill.
+func askJudges(judges []Judge, s *pannier.Skill) (all Judgement) {
+	for _, j := range judges {
+		if j.Of == nil {
+			continue
+		}
+		one := j.Of(s)
+		all.Reasons = append(all.Reasons, one.Reasons...)
+		all.Found = cmp.Or(one.Found, all.Found)
 	}
-	return f
+	return all
 }
 
 // settle has conflicts and the ids of cards decide what they do, and returns the entries.
@@ -161,12 +170,12 @@ type known struct {
 	list     []*judged
 	next     int  // behind the one that was found last
 	policies bool // are the same for all skills
-	files    bool // what was found in the files is the same for all skills
+	judges   bool // say the same of all skills
 	same     bool // all other inputs that count for every skill
 	config   bool // the items of the configuration are the same
 }
 
-func newKnown(in *Inputs, last *assessment) *known {
+func newKnown(in *Inputs, judges []Judge, last *assessment) *known {
 	if last == nil {
 		return &known{}
 	}
@@ -174,15 +183,15 @@ func newKnown(in *Inputs, last *assessment) *known {
 	return &known{
 		list:     last.list,
 		policies: samePolicies(in, before),
-		files:    sameMap(in.Scans, before.Scans) && sameMap(in.Scanned, before.Scanned) && sameMap(in.Contents, before.Contents),
-		same: cmp.Or(in.Runtime, in.Workspace.Runtime) == before.Workspace.Runtime && in.MinimumTrust == before.MinimumTrust && in.Lost == before.Lost &&
+		judges:   slices.EqualFunc(judges, last.judges, func(a, b Judge) bool { return a.Version == b.Version }),
+		same: cmp.Or(in.Runtime, in.Workspace.Runtime) == before.Workspace.Runtime && in.MinimumTrust == before.MinimumTrust &&
 			in.Environment.Lenient == before.Environment.Lenient && in.Environment.SameFacts(before.Environment),
 		config: slices.Equal(in.Config, before.Config),
 	}
 }
 
 // all reports whether everything that counts for all skills is the same.
-func (k *known) all() bool { return k.same && k.policies && k.files && k.config }
+func (k *known) all() bool { return k.same && k.policies && k.judges && k.config }
 
 // judgesAlike reports whether the inputs that count for all skills count for this one as they did.
 func (k *known) judgesAlike(s *pannier.Skill) bool {

@@ -13,22 +13,18 @@ import (
 func (d draw) changedMore(in registry.Inputs) registry.Inputs {
 	switch d.IntN(16) {
 	case 0:
-		in.Scans = map[string][]string{d.one(places...): d.some("rule.a", "rule.b")}
+		in.Judges = nil
 	case 1:
-		in.Scanned = nil
+		in.Judges = known{reasons: map[string][]pannier.Reason{d.one(places...): reasons(d.some("security_blocked a", "security_blocked b", "of.a.module")...)}}.judges()
 	case 2:
-		in.Scanned = map[string]pannier.Digest{}
-		for _, s := range in.Catalog.Skills {
-			if d.IntN(2) == 0 {
-				in.Scanned[s.Path] = s.Sum
-			}
-		}
+		in.Judges = known{all: reasons("security_pending")}.judges()
 	case 3:
-		in.Contents = map[string]pannier.Contents{d.one(places...): {Description: "found", Digest: pannier.DigestOf([]byte(d.one("x", "y")))}}
+		found := &pannier.Contents{Description: "found", Digest: pannier.DigestOf([]byte(d.one("x", "y")))}
+		in.Judges = known{found: map[string]*pannier.Contents{d.one(places...): found}}.judges()
 	case 4:
-		in.Lost = nil
+		in.Judges = slices.Concat(in.Judges, known{all: reasons("state_lost")}.judges())
 	case 5:
-		in.Lost = &registry.Lost{Why: "it burnt", Released: map[string]pannier.Digest{}}
+		in.Judges = known{problem: d.one("a", "b")}.judges()
 	case 6:
 		in.Config = d.some("a.b", "tools.key")
 	case 7:

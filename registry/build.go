@@ -28,14 +28,14 @@ func assess(in Inputs, last *assessment) (*pannier.Snapshot, *assessment) {
 	}
 	s := &pannier.Snapshot{Workspace: in.Workspace, Environment: in.Environment, Policies: in.Policies}
 	choices, missing := choose(in.Catalog.Skills, in.Workspace)
+	a := &assessment{in: in, judges: newestJudges(&in)}
 	s.Problems = slices.Concat(in.Workspace.Problems, in.Catalog.Problems, missing)
-	if in.Lost != nil {
-		s.Problems = append(s.Problems, in.Lost.problem())
+	for _, j := range a.judges {
+		s.Problems = append(s.Problems, j.Problems...)
 	}
 	if !slices.IsSortedFunc(choices, bySlug) {
 		slices.SortFunc(choices, bySlug)
 	}
-	a := &assessment{in: in}
 	a.judge(choices, last)
 	s.Entries = a.settle()
 	s.Problems = append(s.Problems, contests(s, in.Catalog.Locks)...)

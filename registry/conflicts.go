@@ -66,16 +66,10 @@ func byPrecedence(list []*judged) []*pannier.Entry {
 	return ordered
 }
 
-// addConflict puts the reason where the order of checks has it: before trust and security.
 func addConflict(e *pannier.Entry, slug string) {
-	at := slices.IndexFunc(e.Reasons, func(r pannier.Reason) bool {
-		return r.Code == pannier.ReasonTrustBlocked || r.Code == pannier.ReasonSecurityBlocked || r.Code == pannier.ReasonSecurityPending
-	})
-	if at < 0 {
-		at = len(e.Reasons)
-	}
-	e.Reasons = slices.Insert(e.Reasons, at, pannier.Reason{
+	e.Reasons = append(e.Reasons, pannier.Reason{
 		Code: pannier.ReasonConflict, Subject: slug,
 		Remedy: fmt.Sprintf("it must not be used together with %s, which comes first; disable one of the two, or remove it from `conflicts`", slug),
 	})
+	sortReasons(e.Reasons)
 }

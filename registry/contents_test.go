@@ -14,10 +14,11 @@ func TestContents(t *testing.T) {
 	in := of(pannier.Workspace{}, own, silent)
 	before := build(t, in)
 	tools := []pannier.Tool{{Name: "add", Kind: pannier.RuntimePython, Path: "tools/t.py"}}
-	in.Contents = map[string]pannier.Contents{}
+	found := map[string]*pannier.Contents{}
 	for _, path := range []string{"skills/a", "skills/b", "skills/gone"} {
-		in.Contents[path] = pannier.Contents{Description: "found", Tools: tools, Digest: pannier.DigestOf([]byte("x"))}
+		found[path] = &pannier.Contents{Description: "found", Tools: tools, Digest: pannier.DigestOf([]byte("x"))}
 	}
+	in.Judges = known{found: found}.judges()
 	after := build(t, in)
 	for slug, want := range map[string]string{"a": "what it does", "b": "found"} {
 		e, ok := after.Lookup(slug)
@@ -33,20 +34,5 @@ func TestContents(t *testing.T) {
 	}
 	if again := build(t, in); again.Digest != after.Digest {
 		t.Errorf("digest %s after %s", again.Digest, after.Digest)
-	}
-}
-
-// TestContentsOfAnotherText leaves out what was found with another SKILL.md.
-func TestContentsOfAnotherText(t *testing.T) {
-	silent := skillAt("skills/a", func(s *pannier.Skill) { s.Description = "" })
-	in := of(pannier.Workspace{}, silent)
-	for _, tt := range []struct {
-		of   pannier.Digest
-		want string
-	}{{silent.Digest, "found"}, {pannier.Digest{}, "found"}, {pannier.DigestOf([]byte("other")), ""}} {
-		in.Contents = map[string]pannier.Contents{"skills/a": {Description: "found", Digest: pannier.DigestOf([]byte("x")), Of: tt.of}}
-		if e, _ := build(t, in).Lookup("a"); e.Description != tt.want || e.FoundDigest.IsZero() != (tt.want == "") {
-			t.Errorf("of %s: %q, found %s", tt.of, e.Description, e.FoundDigest)
-		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -83,6 +84,40 @@ func of(w pannier.Workspace, skills ...*pannier.Skill) registry.Inputs {
 		Catalog: pannier.Catalog{Skills: skills}, Workspace: w,
 		Environment: pannier.Environment{OS: "linux", Arch: "amd64", Source: pannier.EnvironmentSidecar},
 	}
+}
+
+// known is what the judges of tests know, by the paths of skills.
+type known struct {
+	reasons map[string][]pannier.Reason
+	found   map[string]*pannier.Contents
+	all     []pannier.Reason // against skills that are not in reasons
+	problem string
+}
+
+var versions atomic.Uint64
+
+// judges returns one judge, unlike all others.
+func (k known) judges() []func() registry.Judge {
+	j := registry.Judge{Version: versions.Add(1), Of: func(s *pannier.Skill) registry.Judgement {
+		reasons, ok := k.reasons[s.Path]
+		if !ok {
+			reasons = k.all
+		}
+		return registry.Judgement{Reasons: reasons, Found: k.found[s.Path]}
+	}}
+	if k.problem != "" {
+		j.Problems = []pannier.Problem{{Code: k.problem, Severity: pannier.SeverityError}}
+	}
+	return []func() registry.Judge{func() registry.Judge { return j }}
+}
+
+func reasons(codes ...string) []pannier.Reason {
+	list := []pannier.Reason{}
+	for _, code := range codes {
+		code, subject, _ := strings.Cut(code, " ")
+		list = append(list, pannier.Reason{Code: code, Subject: subject, Remedy: "mend it"})
+	}
+	return list
 }
 
 // states returns one line for each skill, in the snapshot's order: slug, path, state.

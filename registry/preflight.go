@@ -2,7 +2,6 @@ package registry
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -10,15 +9,18 @@ import (
 )
 
 // Preflight judges a skill as if it lay already where its path says, in the place of what lies there now, and returns its
-// entry with the snapshot that it is from. No other caller sees that snapshot, and it has neither version nor digests. What scans
-// have held against the place is left out: it is of other content. The skill counts as scanned: an installation scans it. Where config.yaml has a list, the skill counts as its last
-// entry, because an installation adds it.
+// entry with the snapshot that it is from. No other caller sees that snapshot, and it has neither version nor digests. What is known
+// of the security of the place is left out: it is of other content, and an installation scans the skill itself. Where config.yaml has a
+// list, the skill counts as its last entry, because an installation adds it.
 func (r *Registry) Preflight(skill *pannier.Skill) (*pannier.Entry, *pannier.Snapshot) {
 	r.mu.Lock()
 	in, last := r.inputs, r.assessment
 	r.mu.Unlock()
 	in.Catalog.Skills = withSkill(in.Catalog.Skills, skill)
-	in.Scans, in.Scanned = withoutScan(in.Scans, skill.Path), withScanned(in.Scanned, skill)
+	in.Judges = slices.Clone(in.Judges)
+	for i, newest := range in.Judges {
+		in.Judges[i] = func() Judge { return newest().withoutScan(skill) }
+	}
 	if in.Workspace.Listed {
 		in.Workspace.Skills = append(slices.Clip(in.Workspace.Skills), skill.PathBelowRoot)
 	}
@@ -44,21 +46,20 @@ func byPlace(a, b *pannier.Skill) int {
 	return cmp.Or(cmp.Compare(a.RootIndex, b.RootIndex), strings.Compare(a.PathBelowRoot, b.PathBelowRoot))
 }
 
-func withoutScan(scans map[string][]string, path string) map[string][]string {
-	if _, held := scans[path]; !held {
-		return scans
+// withoutScan returns a judge that says nothing of the security of a skill that no other assessment has.
+func (j Judge) withoutScan(skill *pannier.Skill) Judge {
+	of := j.Of
+	if of == nil {
+		return j
 	}
-	scans = maps.Clone(scans)
-	delete(scans, path)
-	return scans
-}
-
-// withScanned returns the scanned skills with another, nil where scans are not enforced.
-func withScanned(scanned map[string]pannier.Digest, skill *pannier.Skill) map[string]pannier.Digest {
-	if scanned == nil {
-		return nil
+	j.Of = func(s *pannier.Skill) Judgement {
+		known := of(s)
+		if s == skill {
+			known.Reasons = slices.DeleteFunc(slices.Clone(known.Reasons), func(r pannier.Reason) bool {
+				return r.Code == pannier.ReasonSecurityPending || r.Code == pannier.ReasonSecurityBlocked
+			})
+		}
+		return known
 	}
-	scanned = maps.Clone(scanned)
-	scanned[skill.Path] = skill.Sum
-	return scanned
+	return j
 }

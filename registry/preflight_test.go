@@ -16,7 +16,7 @@ func TestPreflight(t *testing.T) {
 		Catalog:     pannier.Catalog{Skills: []*pannier.Skill{here("a"), old, here("z", "new")}},
 		Workspace:   pannier.Workspace{Listed: true, Skills: []string{"a", "pdf", "z"}},
 		Environment: pannier.Environment{OS: "linux"},
-		Scans:       map[string][]string{"skills/pdf": {"file.virus"}},
+		Judges:      known{reasons: map[string][]pannier.Reason{"skills/pdf": reasons("security_blocked file.virus")}}.judges(),
 	}})
 	before := r.Update(func(*registry.Inputs) {})
 	tests := []struct {
@@ -60,8 +60,8 @@ func TestPreflight(t *testing.T) {
 func TestPreflightOfADescribedSkill(t *testing.T) {
 	skill := &pannier.Skill{Slug: "nd", Path: "skills/nd", PathBelowRoot: "nd", Folder: "nd", Name: "nd", SourceKind: pannier.SourceWorkspace}
 	r := registry.New(registry.Options{Inputs: registry.Inputs{
-		Catalog:  pannier.Catalog{Skills: []*pannier.Skill{skill}},
-		Contents: map[string]pannier.Contents{"skills/nd": {Description: "First line.", Digest: pannier.Digest{1}}},
+		Catalog: pannier.Catalog{Skills: []*pannier.Skill{skill}},
+		Judges:  known{found: map[string]*pannier.Contents{"skills/nd": {Description: "First line.", Digest: pannier.Digest{1}}}}.judges(),
 	}})
 	again := *skill
 	if e, s := r.Preflight(&again); e.Path != skill.Path || e.Description != "First line." || len(s.Entries) != 1 {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"pannier"
-	"pannier/registry"
 )
 
 // TestRemedyNamesTheField checks that a skill that disables itself is told which field to change.
@@ -35,8 +34,10 @@ func TestEveryReason(t *testing.T) {
 	in.Policies.Gateway = map[string]pannier.Switches{"all": {Enabled: &no}}
 	in.MinimumTrust = pannier.TrustVerified
 	in.Catalog.Skills[1].TrustLevel = pannier.TrustInternal
-	in.Scans = map[string][]string{"skills/all": {"scan.elf"}}
-	in.Lost = &registry.Lost{Why: "test", Released: map[string]pannier.Digest{"skills/aaa": in.Catalog.Skills[1].Sum}}
+	against := func(codes ...string) {
+		in.Judges = known{reasons: map[string][]pannier.Reason{"skills/all": reasons(codes...)}}.judges()
+	}
+	against("of_a_module x", "security_blocked scan.elf", "state_lost state")
 	find := func() (reasons, problems string) {
 		s := build(t, in)
 		e, ok := s.Lookup("all")
@@ -56,7 +57,7 @@ func TestEveryReason(t *testing.T) {
 	}
 	const all = "disabled(gateway policy) disabled(eligibility.enabled) state_lost(state) invalid(agentskills_strict) invalid(skill.x) runtime_incompatible(crewai) " +
 		"os_unsupported(linux) missing_binary(jq) missing_any_binary(node) missing_env(HOST) missing_api_key(KEY) missing_mcp(files) " +
-		"conflict(aaa) trust_blocked(community) security_blocked(scan.elf) "
+		"conflict(aaa) trust_blocked(community) security_blocked(scan.elf) of_a_module(x) "
 	if reasons, problems := find(); reasons != all || problems != "missing_config missing_config " {
 		t.Errorf("reasons  %s\nwant     %s\nproblems %s", reasons, all, problems)
 	}
@@ -67,17 +68,14 @@ func TestEveryReason(t *testing.T) {
 	}{
 		{"enabled", func(*pannier.Skill) { in.Policies.Gateway = nil }, []string{"disabled(gateway policy)"}},
 		{"enabled by itself", func(s *pannier.Skill) { s.DisabledBy = "" }, []string{"disabled(eligibility.enabled)"}},
-		{"scanned since the loss", func(s *pannier.Skill) {
-			in.Lost = &registry.Lost{Released: map[string]pannier.Digest{"skills/aaa": in.Catalog.Skills[1].Sum, "skills/all": s.Sum}}
-		}, []string{"state_lost(state)"}},
-		{"recovered", func(*pannier.Skill) { in.Lost = nil }, nil},
+		{"recovered", func(*pannier.Skill) { against("of_a_module x", "security_blocked scan.elf") }, []string{"state_lost(state)"}},
 		{"mended", func(s *pannier.Skill) { s.Blocked, s.Broken = nil, false }, []string{"invalid(agentskills_strict)", "invalid(skill.x)"}},
 		{"always", func(s *pannier.Skill) { s.Requirements.Always = true }, []string{"missing_binary(jq)", "missing_any_binary(node)", "missing_env(HOST)", "missing_api_key(KEY)", "missing_mcp(files)"}},
 		{"the other is off", func(*pannier.Skill) {
 			in.Policies.Gateway = map[string]pannier.Switches{"aaa": {Enabled: &no}}
 		}, []string{"conflict(aaa)"}},
 		{"less trust is asked for", func(*pannier.Skill) { in.MinimumTrust = pannier.TrustCommunity }, []string{"trust_blocked(community)"}},
-		{"the file is gone", func(*pannier.Skill) { in.Scans = nil }, []string{"security_blocked(scan.elf)"}},
+		{"the file is gone", func(*pannier.Skill) { in.Judges = nil }, []string{"security_blocked(scan.elf)", "of_a_module(x)"}},
 		{"another runtime", func(*pannier.Skill) { in.Workspace.Runtime = "langgraph" }, []string{"runtime_incompatible(crewai)"}},
 		{"another system", func(*pannier.Skill) { in.Environment.OS = "darwin" }, []string{"os_unsupported(linux)"}},
 	} {

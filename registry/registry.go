@@ -28,40 +28,30 @@ type Inputs struct {
 	MinimumTrust pannier.Trust
 	// Config are the items of [pannier.Requirements] that the workspace has: files, and dotted keys of config.yaml; sorted.
 	Config []string
-	// Scans are the rules with a blocking finding, by the path of the skill that they were found in as it is now.
-	Scans map[string][]string
-	// Scanned has, by the path of each skill whose content has a scan verdict, the [pannier.Skill.Sum] that it was found
-	// with. A skill that is not in it, or has another sum, is pending. Nil lets skills be used before they are scanned.
-	Scanned map[string]pannier.Digest
-	// Contents are what was found in the files of skills, by their paths. They may be those of a moment ago.
-	Contents map[string]pannier.Contents
-	// Lost is set while it is unknown which skills were disabled or blocked; nil means that it is known.
-	Lost *Lost
+	// Judges say what modules know of skills. Each returns its newest [Judge]; the list does not change while the registry is used.
+	Judges []func() Judge
 	// Runtime names the agent's adapter; empty leaves it to config.yaml.
 	Runtime string
 	// Paced is [pannier.Snapshot.Paced]. It counts for one update.
 	Paced bool
 }
 
-// Lost says that policy or scan results were lost. It is never changed.
-type Lost struct {
-	// Why says what was lost.
-	Why string
-	// Released are the skills that were scanned since then, by path, with the [pannier.Skill.Sum] that was scanned. Nil
-	// releases none.
-	Released map[string]pannier.Digest
+// Judge is what a module knows of the skills at one time. It is never changed: other answers are another Judge.
+type Judge struct {
+	// Version differs from that of each other Judge of the module whose answers differ.
+	Version uint64
+	// Of returns what is known of a skill. It must be fast: it is called for every skill. Nil knows nothing of any.
+	Of func(*pannier.Skill) Judgement
+	// Problems are reported with those of the workspace.
+	Problems []pannier.Problem
 }
 
-// CodeStateLost is the code of the problem of a snapshot while state is lost.
-const CodeStateLost = "state_lost"
-
-// problem returns what health says meanwhile.
-func (l *Lost) problem() pannier.Problem {
-	return pannier.Problem{
-		Code: CodeStateLost, Severity: pannier.SeverityError, Path: "state",
-		Message: "it is unknown which skills were disabled or blocked, so none can be used and no card is pushed: " + l.Why,
-		Hint:    "restore the state directory from a backup and restart, or check policy and scans and run \"pannier health acknowledge state_lost\"",
-	}
+// Judgement is what a module knows of one skill.
+type Judgement struct {
+	// Reasons are against the skill. The list is never changed.
+	Reasons []pannier.Reason
+	// Found is what was found in the files of the skill; nil for nothing.
+	Found *pannier.Contents
 }
 
 // Options configure a [Registry].
@@ -136,6 +126,9 @@ func (r *Registry) Update(change func(*Inputs)) *pannier.Snapshot {
 	r.updated = make(chan struct{})
 	return r.current.Load()
 }
+
+// Rejudge returns the snapshot that follows from what the judges say now.
+func (r *Registry) Rejudge() *pannier.Snapshot { return r.Update(func(*Inputs) {}) }
 
 // replaceLocked serves a snapshot of the inputs, where it shows anything else than the current one.
 func (r *Registry) replaceLocked() {

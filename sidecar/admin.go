@@ -39,10 +39,10 @@ func (c *core) openAdmin(ctx context.Context, reg prometheus.Registerer, scanDir
 	c.securityScans = newBackgroundScans(c.fingerprints, c.admin.ScanInBackground, reg, c.log)
 	c.deepDirs = func() []string { return append(c.mcpDirs(), c.fingerprints.deepDirs()...) }
 	set := c.admin.Policies()
-	blocked, scanned := c.fingerprints.blockedBy()
-	contents := c.fingerprints.restore(c.state.contents.read())
+	c.fingerprints.restore(c.state.contents.read())
 	c.registry.Prepare(func(in *registry.Inputs) {
-		in.Policies.Workspace, in.Scans, in.Scanned, in.Contents, in.Lost = set, blocked, scanned, contents, dir.policy.input(nil)
+		in.Policies.Workspace = set
+		in.Judges = []func() registry.Judge{dir.policy.judge, func() registry.Judge { return *c.fingerprints.judge.Load() }}
 	})
 	put, found, err := c.admin.Environment()
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *core) mutations() api.Mutations {
 func (c *core) acknowledge(condition string) (*pannier.Snapshot, error) {
 	r := c.state.policy
 	switch condition {
-	case registry.CodeStateLost:
+	case codeStateLost:
 		if r.lost.Load() == nil {
 			break
 		}
@@ -107,16 +107,14 @@ func (c *core) acknowledge(condition string) (*pannier.Snapshot, error) {
 	}
 	return nil, &pannier.Refusal{
 		Code: "health.condition", Message: fmt.Sprintf("health has no condition %.80q that can be acknowledged", condition),
-		Hint: fmt.Sprintf("run \"pannier health\"; the conditions that can be acknowledged are %s, %s and %s", registry.CodeStateLost, codePolicyRestored, codeAuditBroken),
+		Hint: fmt.Sprintf("run \"pannier health\"; the conditions that can be acknowledged are %s, %s and %s", codeStateLost, codePolicyRestored, codeAuditBroken),
 	}
 }
 
 // showRefusals hands policy and blocks to the registry once they are known.
 func (c *core) showRefusals() *pannier.Snapshot {
 	set := c.state.policy.policies.All()
-	return c.registry.Update(func(in *registry.Inputs) {
-		in.Policies.Workspace, in.Lost = set, nil
-	})
+	return c.registry.Update(func(in *registry.Inputs) { in.Policies.Workspace = set })
 }
 
 // checkEnd refuses to end a loss where a policy file cannot be written, or need not be: one that is intact again is read by the
@@ -201,8 +199,8 @@ func (c *core) scanLost(ctx context.Context, released map[string]pannier.Digest)
 		}
 		if time.Since(shown) >= releaseEvery && failed == nil {
 			shown = time.Now()
-			lost := c.state.policy.input(maps.Clone(released))
-			c.registry.Update(func(in *registry.Inputs) { in.Lost = lost })
+			c.state.policy.release(maps.Clone(released))
+			c.registry.Rejudge()
 		}
 	}
 	return failed

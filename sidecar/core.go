@@ -324,7 +324,7 @@ func isPassing(update pannier.CatalogUpdated, s *pannier.Snapshot, announced pan
 // isWorkspaceKnown reports whether a snapshot shows all of the workspace that a card describes.
 func isWorkspaceKnown(s *pannier.Snapshot) bool {
 	return !slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool {
-		return p.Code == config.CodeWorkspaceMissing || p.Code == codeCardWithheld || p.Code == registry.CodeStateLost
+		return p.Code == config.CodeWorkspaceMissing || p.Code == codeCardWithheld || p.Code == codeStateLost
 	})
 }
 

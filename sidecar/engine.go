@@ -52,9 +52,6 @@ func newEngine(s config.Settings, environ []string, o registry.Options) *engine 
 	judgedBy := newEnvironments(s, environ)
 	o.Inputs.Environment, o.Inputs.Runtime, o.Inputs.Policies.Gateway = judgedBy.effective(), s.Runtime, s.PolicySkills
 	o.Inputs.MinimumTrust = s.MinimumTrust
-	if s.Scan == config.ScanEnforce {
-		o.Inputs.Scanned = map[string]pannier.Digest{} // until the verdicts are read
-	}
 	e := &engine{
 		environments: judgedBy,
 		settings:     s,
@@ -65,6 +62,7 @@ func newEngine(s config.Settings, environ []string, o registry.Options) *engine 
 		cards:        cardCache{builder: card.NewBuilder(card.Options{URL: s.AgentURL, MaxBytes: s.CardMaxBytes})},
 	}
 	e.resolver = &resolve.Resolver{Rules: e.turnRules()}
+	e.setContents(nil)
 	return e
 }
 
@@ -123,7 +121,18 @@ func (e *engine) scanAllWithContents(ctx context.Context, brief bool) (*pannier.
 	if err := ctx.Err(); err != nil || len(contents) == 0 {
 		return s, err
 	}
-	return e.registry.Update(func(in *registry.Inputs) { in.Contents = contents }), nil
+	e.setContents(contents)
+	return e.registry.Rejudge(), nil
+}
+
+// setContents has skills judged by what was found in their files, and by no verdict. Where scans are enforced, they are pending.
+func (e *engine) setContents(found map[string]pannier.Contents) {
+	files := filesJudge{contents: found}
+	if e.settings.Scan == config.ScanEnforce {
+		files.scanned = map[string]pannier.Digest{}
+	}
+	judge := registry.Judge{Version: uint64(len(found)) + 1, Of: files.of}
+	e.registry.Prepare(func(in *registry.Inputs) { in.Judges = []func() registry.Judge{func() registry.Judge { return judge }} })
 }
 
 // readContents reads the files of skills on all processors, and returns what it finds by path.

@@ -60,6 +60,7 @@ type fingerprints struct {
 	firstReadOnce sync.Once
 	hints         hints // the skills in them are computed first
 	shown         atomic.Pointer[shownFingerprints]
+	judge         atomic.Pointer[registry.Judge]
 	deep          atomic.Pointer[[]string] // the directories inside of skills that must be watched, sorted
 
 	keeping sync.Mutex // held while the disk takes what is blocked; taken before mu
@@ -146,6 +147,8 @@ func newFingerprints(rules pannier.DiscoveryRules, r *registry.Registry, verdict
 		}
 	}
 	f.shown.Store(&shownFingerprints{})
+	f.judge.Store(&registry.Judge{})
+	f.judgeAnewLocked()
 	return f
 }
 

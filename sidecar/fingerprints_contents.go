@@ -51,11 +51,11 @@ func sameContents(a, b *pannier.Contents) bool {
 
 // restore begins with what the process before found, so that a restart with unchanged skills serves the same snapshot. It counts
 // for each skill with the same SKILL.md until its files are read.
-func (f *fingerprints) restore(contents map[string]pannier.Contents) map[string]pannier.Contents {
+func (f *fingerprints) restore(contents map[string]pannier.Contents) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.restored = contents
-	return maps.Clone(contents)
+	f.restored, f.contentsNow = contents, nil
+	f.judgeAnewLocked()
 }
 
 // dropRestoredLocked forgets what was restored of skills that are not in the snapshot, or shadowed.

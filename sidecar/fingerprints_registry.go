@@ -80,17 +80,48 @@ func (f *fingerprints) update() (s *pannier.Snapshot, judged bool) {
 	if len(f.dirty.shown) > 0 {
 		f.showLocked()
 	}
-	if !f.dirty.verdicts && len(f.dirty.scanned) == 0 {
-		if !f.dirty.contents {
-			return f.registry.Current(), false
-		}
-		contents := f.contentsLocked()
-		return f.registry.Update(func(in *registry.Inputs) { in.Contents = contents }), false
+	if judged = f.dirty.verdicts || len(f.dirty.scanned) > 0; !judged && !f.dirty.contents {
+		return f.registry.Current(), false
 	}
-	f.dirty.verdicts, f.judgedAt = false, time.Now()
-	f.dropLocked()
-	rules, scanned, contents := f.rulesLocked(), f.scannedLocked(), f.contentsLocked()
-	return f.registry.Update(func(in *registry.Inputs) { in.Scans, in.Scanned, in.Contents = rules, scanned, contents }), true
+	if judged {
+		f.dirty.verdicts, f.judgedAt = false, time.Now()
+		f.dropLocked()
+	}
+	f.judgeAnewLocked()
+	return f.registry.Rejudge(), judged
+}
+
+// judgeAnewLocked publishes the judge that knows what is known now.
+func (f *fingerprints) judgeAnewLocked() {
+	j := filesJudge{f.rulesLocked(), f.scannedLocked(), f.contentsLocked()}
+	f.judge.Store(&registry.Judge{Version: f.judge.Load().Version + 1, Of: j.of})
+}
+
+// filesJudge judges by what is known of the files of skills, by path.
+type filesJudge struct {
+	rules    map[string][]string         // that block
+	scanned  map[string]pannier.Digest   // the Sum of each skill whose content has a verdict; nil where scans are not enforced
+	contents map[string]pannier.Contents // may be those of a moment ago
+}
+
+// of leaves out contents of another SKILL.md. Where scans are enforced, a skill without a verdict is pending.
+func (j filesJudge) of(s *pannier.Skill) (known registry.Judgement) {
+	if found, ok := j.contents[s.Path]; ok && !found.Digest.IsZero() && (found.Of.IsZero() || found.Of == s.Digest) {
+		known.Found = &found
+	}
+	for _, rule := range j.rules[s.Path] {
+		known.Reasons = append(known.Reasons, pannier.Reason{
+			Code: pannier.ReasonSecurityBlocked, Subject: rule,
+			Remedy: "check what `pannier scan` reports, remove or replace the file, and scan again",
+		})
+	}
+	if of, scanned := j.scanned[s.Path]; j.scanned != nil && len(known.Reasons) == 0 && (!scanned || of != s.Sum) {
+		known.Reasons = []pannier.Reason{{
+			Code: pannier.ReasonSecurityPending, Subject: "not scanned yet",
+			Remedy: "wait for the background scan of its newest content, or run `pannier scan " + s.Slug + "`; health shows what keeps skills from being scanned",
+		}}
+	}
+	return known
 }
 
 // keepBlocked keeps which directories are blocked for the next process. It returns once the disk has that.
@@ -148,13 +179,6 @@ func (f *fingerprints) dropLocked() {
 	if len(f.blocked) > maxBlocked {
 		maps.DeleteFunc(f.blocked, func(path string, _ verdict) bool { return f.directories[path] == nil })
 	}
-}
-
-// blockedBy returns the rules that block each directory and which are scanned, for the registry to begin with.
-func (f *fingerprints) blockedBy() (rules map[string][]string, scanned map[string]pannier.Digest) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.rulesLocked(), f.scannedLocked()
 }
 
 func (f *fingerprints) rulesLocked() map[string][]string {

@@ -51,8 +51,9 @@ func newEngineWithFingerprints(t *testing.T, dir string, store *state.Store) *en
 		t.Fatal(err)
 	}
 	p := &engineWithFingerprints{engine: h, fingerprints: newFingerprints(h.rules, h.registry, verdicts, newScanPolicy(settings), hclog.NewNullLogger()), dir: dir}
-	blocked, _ := p.blockedBy()
-	h.registry.Prepare(func(in *registry.Inputs) { in.Scans = blocked })
+	h.registry.Prepare(func(in *registry.Inputs) {
+		in.Judges = []func() registry.Judge{func() registry.Judge { return *p.judge.Load() }}
+	})
 	return p
 }
 

@@ -25,6 +25,9 @@ import (
 	"pannier/registry"
 )
 
+// codeStateLost is the code of the problem of a snapshot while state is lost.
+const codeStateLost = "state_lost"
+
 // codePolicyRestored is the condition of a policy file that was damaged and restored.
 const codePolicyRestored = "policy_restored"
 
@@ -48,6 +51,8 @@ type policyState struct {
 
 	// lost says why it is unknown what was refused; nil where it is known.
 	lost atomic.Pointer[string]
+	// released are the skills that were scanned since then.
+	released atomic.Pointer[releasedSkills]
 	// replayed says that the audit log has the whole policy, so that scans are all that is missing while state is lost.
 	replayed bool
 	// ending is held while a loss ends, or what the start left to write is written; it guards unsaved.
@@ -95,6 +100,7 @@ func (p *policyState) writable() error {
 // both are nil where they can. It writes nothing.
 func openPolicyState(m *stateDir, inaccessible, unread error) (*policyState, error) {
 	r := &policyState{log: m.log.Named("policy"), store: m.store}
+	r.released.Store(&releasedSkills{version: 1})
 	var found policyfile.Generation
 	from, damage := policyfile.Absent, error(nil)
 	switch {
@@ -312,14 +318,41 @@ func (p *policyState) markLost(m *stateDir, err error) {
 	p.lost.Store(&why)
 }
 
-// input is what the registry judges by while state is lost; nil where it is not. released are the skills that were scanned since
-// then.
-func (p *policyState) input(released map[string]pannier.Digest) *registry.Lost {
+// releasedSkills are skills by path, with their Sum. They are never changed.
+type releasedSkills struct {
+	version uint64
+	sums    map[string]pannier.Digest
+}
+
+// release lets skills be used, by path, that were scanned with these Sums since state was lost. It is for one caller at a time.
+func (p *policyState) release(sums map[string]pannier.Digest) {
+	p.released.Store(&releasedSkills{p.released.Load().version + 1, sums})
+}
+
+// judge refuses every skill while it is unknown which ones were disabled or blocked.
+func (p *policyState) judge() registry.Judge {
 	why := p.lost.Load()
 	if why == nil {
-		return nil
+		return registry.Judge{}
 	}
-	return &registry.Lost{Why: *why, Released: released}
+	released := p.released.Load()
+	return registry.Judge{
+		Version: released.version,
+		Of: func(s *pannier.Skill) (known registry.Judgement) {
+			if sum, scanned := released.sums[s.Path]; !scanned || sum != s.Sum {
+				known.Reasons = []pannier.Reason{{
+					Code: pannier.ReasonStateLost, Subject: "state",
+					Remedy: "policy and scan results were lost; `pannier health` says how to recover them",
+				}}
+			}
+			return known
+		},
+		Problems: []pannier.Problem{{
+			Code: codeStateLost, Severity: pannier.SeverityError, Path: "state",
+			Message: "it is unknown which skills were disabled or blocked, so none can be used and no card is pushed: " + *why,
+			Hint:    "restore the state directory from a backup and restart, or check policy and scans and run \"pannier health acknowledge state_lost\"",
+		}},
+	}
 }
 
 // addCondition adds a condition that lasts until it is acknowledged or the process ends.

@@ -11,7 +11,6 @@ import (
 	"pannier"
 	"pannier/internal/state"
 	"pannier/internal/testbench/fixture"
-	"pannier/registry"
 )
 
 // TestContentsStore keeps what was found in skills at paths of any bytes, within its bound.
@@ -58,8 +57,7 @@ func TestRestoredContents(t *testing.T) {
 	start := func() *engineWithFingerprints {
 		p := newEngineWithFingerprints(t, w, state.Memory())
 		p.contents, p.keepContents = p.loader.Contents, func(found map[string]pannier.Contents) { kept = found }
-		restored := p.restore(maps.Clone(kept))
-		p.engine.registry.Prepare(func(in *registry.Inputs) { in.Contents = restored })
+		p.restore(maps.Clone(kept))
 		return p
 	}
 	p := start()

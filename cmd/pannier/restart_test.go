@@ -13,7 +13,6 @@ import (
 
 	"pannier"
 	"pannier/publish/client"
-	"pannier/registry"
 )
 
 func TestRestartGoesOnWhereItStopped(t *testing.T) {
@@ -92,7 +91,7 @@ func TestStateThatCanNotBeUsedIsTold(t *testing.T) {
 	w := newWorkspace(t)
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", filepath.Join(w, "config.yaml"))
 	h, err := s.Health(t.Context())
-	if err != nil || h.Status != pannier.HealthFailing || !strings.Contains(fmt.Sprint(h.Conditions), "state_in_memory") || !strings.Contains(fmt.Sprint(h.Conditions), registry.CodeStateLost) {
+	if err != nil || h.Status != pannier.HealthFailing || !strings.Contains(fmt.Sprint(h.Conditions), "state_in_memory") || !strings.Contains(fmt.Sprint(h.Conditions), pannier.ReasonStateLost) {
 		t.Errorf("health %+v, %v", h, err)
 	}
 }
