@@ -1,16 +1,12 @@
 package audit
 
-// File is what a log writes to.
-type File = file
+import "pannier/internal/seqlog"
 
 // OpenWith opens a log that creates its files by create.
-func OpenWith(o Options, create func(path string) (File, error)) (*Log, error) {
+func OpenWith(o Options, create func(path string, existing int) (seqlog.File, error)) (*Log, error) {
 	o.create = create
 	return Open(o)
 }
-
-// CreateFile creates files as the product does.
-var CreateFile = createFile
 
 // MaxLine is the bound on a line.
 const MaxLine = maxLine

@@ -14,61 +14,24 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"pannier/admin/audit"
+	"pannier/internal/testbench/faults"
 )
-
-// sick is a disk that fails where it is told to. A write that fails leaves half of itself.
-type sick struct{ create, write, truncate, sync atomic.Bool }
-
-type sickFile struct {
-	audit.File
-	disk *sick
-}
-
-func (s *sick) open(path string) (audit.File, error) {
-	if s.create.Load() {
-		return nil, syscall.ENOSPC
-	}
-	f, err := audit.CreateFile(path)
-	return sickFile{f, s}, err
-}
-
-func (f sickFile) WriteAt(b []byte, at int64) (int, error) {
-	if !f.disk.write.Load() {
-		return f.File.WriteAt(b, at)
-	}
-	n, _ := f.File.WriteAt(b[:len(b)/2], at)
-	return n, syscall.ENOSPC
-}
-
-func (f sickFile) Truncate(size int64) error {
-	if f.disk.truncate.Load() {
-		return syscall.EIO
-	}
-	return f.File.Truncate(size)
-}
-
-func (f sickFile) Sync() error {
-	if f.disk.sync.Load() {
-		return syscall.EIO
-	}
-	return f.File.Sync()
-}
 
 func TestFailingDisk(t *testing.T) {
 	for name, test := range map[string]struct {
-		faults func(*sick) []*atomic.Bool
+		faults func(*faults.Disk) []*atomic.Bool
 		cause  error
 		// left is how many lines a process that is killed meanwhile may leave beside the confirmed ones.
 		left int
 	}{
-		"write":              {func(s *sick) []*atomic.Bool { return []*atomic.Bool{&s.write} }, syscall.ENOSPC, 0},
-		"write and truncate": {func(s *sick) []*atomic.Bool { return []*atomic.Bool{&s.write, &s.truncate} }, syscall.EIO, 0},
-		"sync":               {func(s *sick) []*atomic.Bool { return []*atomic.Bool{&s.sync} }, syscall.EIO, 0},
-		"sync and truncate":  {func(s *sick) []*atomic.Bool { return []*atomic.Bool{&s.sync, &s.truncate} }, syscall.EIO, 1},
+		"write":              {func(s *faults.Disk) []*atomic.Bool { return []*atomic.Bool{&s.Write} }, syscall.ENOSPC, 0},
+		"write and truncate": {func(s *faults.Disk) []*atomic.Bool { return []*atomic.Bool{&s.Write, &s.Truncate} }, syscall.EIO, 0},
+		"sync":               {func(s *faults.Disk) []*atomic.Bool { return []*atomic.Bool{&s.Sync} }, syscall.EIO, 0},
+		"sync and truncate":  {func(s *faults.Disk) []*atomic.Bool { return []*atomic.Bool{&s.Sync, &s.Truncate} }, syscall.EIO, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			disk, dir := &sick{}, t.TempDir()
-			l, err := audit.OpenWith(audit.Options{Dir: dir, MaxBytes: 2 << 10}, disk.open)
+			disk, dir := &faults.Disk{}, t.TempDir()
+			l, err := audit.OpenWith(audit.Options{Dir: dir, MaxBytes: 2 << 10}, disk.Open)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,10 +58,7 @@ func TestFailingDisk(t *testing.T) {
 // survives opens a copy of the directory, as a process would after one that was killed.
 func survives(t *testing.T, dir string, want int) {
 	t.Helper()
-	other := t.TempDir()
-	if err := os.CopyFS(other, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	other := faults.Copy(t, dir)
 	verified(t, other, want)
 	l := open(t, audit.Options{Dir: other})
 	has(t, l, 1, uint64(want))
@@ -108,19 +68,19 @@ func survives(t *testing.T, dir string, want int) {
 }
 
 func TestFailingRotation(t *testing.T) {
-	disk, dir := &sick{}, t.TempDir()
-	l, err := audit.OpenWith(audit.Options{Dir: dir, MaxBytes: 10}, disk.open)
+	disk, dir := &faults.Disk{}, t.TempDir()
+	l, err := audit.OpenWith(audit.Options{Dir: dir, MaxBytes: 10}, disk.Open)
 	if err != nil {
 		t.Fatal(err)
 	}
 	add(t, l, 1, 1)
-	disk.create.Store(true)
+	disk.Create.Store(true)
 	fails(t, l, syscall.ENOSPC)
-	disk.create.Store(false)
-	disk.write.Store(true)
+	disk.Create.Store(false)
+	disk.Write.Store(true)
 	fails(t, l, syscall.ENOSPC)
 	survives(t, dir, 1) // with an empty file
-	disk.write.Store(false)
+	disk.Write.Store(false)
 	add(t, l, 2, 5)
 	verified(t, dir, 5)
 	closes(t, l)
@@ -130,11 +90,11 @@ func TestTornTail(t *testing.T) {
 	dir := t.TempDir()
 	l := open(t, audit.Options{Dir: dir})
 	add(t, l, 1, 2)
-	head := read(t, dir+".head") // the line that was torn had not been confirmed
+	head := faults.Read(t, dir+".head") // the line that was torn had not been confirmed
 	add(t, l, 3, 3)
 	closes(t, l)
-	path := files(t, dir)[0]
-	text := read(t, path)
+	path := faults.Segments(t, dir)[0]
+	text := faults.Read(t, path)
 	two := bytes.LastIndexByte(text[:len(text)-1], '\n') + 1
 	zeros := append(make([]byte, len(text)-two-10), text[len(text)-10:]...)
 	tails := [][]byte{zeros, make([]byte, 5000), bytes.Repeat([]byte("x"), audit.MaxLine+70_000)}
@@ -143,11 +103,11 @@ func TestTornTail(t *testing.T) {
 	}
 	tails = append(tails, text[two:len(text)-1]) // all but the line feed
 	for _, tail := range tails {
-		write(t, path, append(bytes.Clone(text[:two]), tail...))
-		write(t, dir+".head", head)
+		faults.Write(t, path, append(bytes.Clone(text[:two]), tail...))
+		faults.Write(t, dir+".head", head)
 		var said bytes.Buffer
 		l := open(t, audit.Options{Dir: dir, Logger: hclog.New(&hclog.LoggerOptions{Output: &said})})
-		if got := read(t, path); !bytes.Equal(got, text[:two]) || strings.Count(said.String(), "[WARN]") != 1 {
+		if got := faults.Read(t, path); !bytes.Equal(got, text[:two]) || strings.Count(said.String(), "[WARN]") != 1 {
 			t.Fatalf("a tail of %d bytes: left %d of %d bytes, log %q", len(tail), len(got), two, said.String())
 		}
 		has(t, l, 1, 2)
@@ -155,7 +115,7 @@ func TestTornTail(t *testing.T) {
 		verified(t, dir, 3)
 		closes(t, l)
 	}
-	write(t, path, text[:40])
+	faults.Write(t, path, text[:40])
 	if err := os.Remove(dir + ".head"); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +129,7 @@ func TestEmptyNewest(t *testing.T) {
 	for _, text := range []string{"", `{"seq":`} {
 		dir, paths := many(t, 30)
 		last := paths[len(paths)-1]
-		write(t, last, []byte(text))
+		faults.Write(t, last, []byte(text))
 		if err := os.Remove(dir + ".head"); err != nil {
 			t.Fatal(err)
 		}
@@ -184,18 +144,22 @@ func TestEmptyNewest(t *testing.T) {
 // Whoever has the directory can do what they want with it; the log goes on, and Verify sees it.
 func TestFilesChangedBehindItsBack(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, dir, path string){
-		"removed":   func(t *testing.T, _, path string) { _ = os.Remove(path) },
-		"gone":      func(t *testing.T, dir, _ string) { _ = os.RemoveAll(dir) },
-		"emptied":   func(t *testing.T, _, path string) { _ = os.Truncate(path, 0) },
-		"replaced":  func(t *testing.T, _, path string) { text := read(t, path); _ = os.Remove(path); write(t, path, text) },
+		"removed": func(t *testing.T, _, path string) { _ = os.Remove(path) },
+		"gone":    func(t *testing.T, dir, _ string) { _ = os.RemoveAll(dir) },
+		"emptied": func(t *testing.T, _, path string) { _ = os.Truncate(path, 0) },
+		"replaced": func(t *testing.T, _, path string) {
+			text := faults.Read(t, path)
+			_ = os.Remove(path)
+			faults.Write(t, path, text)
+		},
 		"shortened": func(t *testing.T, _, path string) { _ = os.Truncate(path, 300) },
-		"continued": func(t *testing.T, _, path string) { write(t, path, append(read(t, path), "{}\n"...)) },
+		"continued": func(t *testing.T, _, path string) { faults.Write(t, path, append(faults.Read(t, path), "{}\n"...)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "audit")
 			l := open(t, audit.Options{Dir: dir})
 			add(t, l, 1, 5)
-			change(t, dir, files(t, dir)[0])
+			change(t, dir, faults.Segments(t, dir)[0])
 			next := uint64(7) // after the entry that records the break
 			if name == "replaced" {
 				next = 6
@@ -231,7 +195,7 @@ func TestFIFOInPlaceOfTheNewestFile(t *testing.T) {
 	add(t, l, 1, 2)
 	closes(t, l)
 	l = open(t, audit.Options{Dir: dir})
-	path := files(t, dir)[0]
+	path := faults.Segments(t, dir)[0]
 	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -250,34 +214,12 @@ func TestFIFOInPlaceOfTheNewestFile(t *testing.T) {
 	}
 }
 
-// mount puts a small file system over a directory.
-func mount(t *testing.T, flags uintptr) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", flags, "size=64k"); err != nil {
-		t.Skipf("a file system of its own needs root: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
 func TestDiskFull(t *testing.T) {
-	top := mount(t, 0)
-	dir, ballast := filepath.Join(top, "audit"), filepath.Join(top, "ballast")
+	top := faults.Mount(t)
+	dir := filepath.Join(top, "audit")
 	l := open(t, audit.Options{Dir: dir})
 	add(t, l, 1, 5)
-	f, err := os.Create(ballast)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for err == nil {
-		_, err = f.Write(make([]byte, 4096))
-	}
-	_ = f.Close()
+	free := faults.Fill(t, top)
 	last := uint64(5)
 	for {
 		e, err := l.Append(entry(0))
@@ -291,39 +233,30 @@ func TestDiskFull(t *testing.T) {
 	}
 	has(t, l, 1, last)
 	verified(t, dir, int(last))
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	free()
 	add(t, l, last+1, last+2)
 	verified(t, dir, int(last)+2)
 	closes(t, l)
 }
 
 func TestReadOnly(t *testing.T) {
-	top := mount(t, 0)
+	top := faults.Mount(t)
 	dir := filepath.Join(top, "audit")
 	l := open(t, audit.Options{Dir: dir})
 	add(t, l, 1, 2)
 	closes(t, l)
-	path := files(t, dir)[0]
-	text := read(t, path)
-	write(t, path, append(text, "torn"...))
-	remount(t, top, syscall.MS_RDONLY)
+	path := faults.Segments(t, dir)[0]
+	text := faults.Read(t, path)
+	faults.Write(t, path, append(text, "torn"...))
+	faults.Remount(t, top, syscall.MS_RDONLY)
 	l = open(t, audit.Options{Dir: dir})
 	has(t, l, 1, 2)
 	fails(t, l, syscall.EROFS)
-	remount(t, top, 0)
+	faults.Remount(t, top, 0)
 	add(t, l, 3, 3)
 	verified(t, dir, 3)
 	closes(t, l)
-	remount(t, top, syscall.MS_RDONLY)
+	faults.Remount(t, top, syscall.MS_RDONLY)
 	l = open(t, audit.Options{Dir: filepath.Join(top, "other")})
 	fails(t, l, syscall.EROFS)
-}
-
-func remount(t *testing.T, dir string, flags uintptr) {
-	t.Helper()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|flags, "size=64k"); err != nil {
-		t.Fatal(err)
-	}
 }

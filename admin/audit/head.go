@@ -90,9 +90,9 @@ func writeHead(path string, h head) error {
 
 // differenceFrom compares the loaded log with its head, and returns what does not match, empty if the log ends at the head
 // or after it.
-func (d *disk) differenceFrom(h *head, next uint64) (string, error) {
+func (l *Log) differenceFrom(h *head, next uint64) (string, error) {
 	seq, met := next, false
-	for line, err := range d.lines() {
+	for line, err := range l.lines() {
 		if err != nil {
 			return "", err
 		}
@@ -102,8 +102,8 @@ func (d *disk) differenceFrom(h *head, next uint64) (string, error) {
 		}
 	}
 	oldest := h.First
-	if len(d.files) > 0 {
-		oldest = d.files[0]
+	if segments := l.disk.Segments(); len(segments) > 0 {
+		oldest = segments[0].Name
 	}
 	return h.difference(oldest, next-1, met), nil
 }

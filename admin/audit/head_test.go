@@ -7,55 +7,55 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"pannier"
 	"pannier/admin/audit"
+	"pannier/internal/testbench/faults"
 )
 
 // TestManipulations changes a log of three files in ways that an attacker with the directory would, and expects that both
 // verification and the next start notice.
 func TestManipulations(t *testing.T) {
 	lines := func(t *testing.T, path string) []string {
-		return strings.SplitAfter(strings.TrimSuffix(string(read(t, path)), "\n"), "\n")
+		return strings.SplitAfter(strings.TrimSuffix(string(faults.Read(t, path)), "\n"), "\n")
 	}
 	for name, change := range map[string]func(t *testing.T, dir string, paths []string){
 		"newest line removed": func(t *testing.T, _ string, p []string) {
 			l := lines(t, p[2])
-			write(t, p[2], []byte(strings.Join(l[:len(l)-1], "")))
+			faults.Write(t, p[2], []byte(strings.Join(l[:len(l)-1], "")))
 		},
 		"all but the first line removed": func(t *testing.T, _ string, p []string) {
-			write(t, p[0], []byte(lines(t, p[0])[0]))
+			faults.Write(t, p[0], []byte(lines(t, p[0])[0]))
 			_, _ = os.Remove(p[1]), os.Remove(p[2])
 		},
-		"newest file emptied": func(t *testing.T, _ string, p []string) { write(t, p[2], nil) },
+		"newest file emptied": func(t *testing.T, _ string, p []string) { faults.Write(t, p[2], nil) },
 		"newest file removed": func(t *testing.T, _ string, p []string) { _ = os.Remove(p[2]) },
 		"directory removed":   func(t *testing.T, dir string, _ []string) { _ = os.RemoveAll(dir) },
 		"all files emptied": func(t *testing.T, _ string, p []string) {
 			for _, path := range p {
-				write(t, path, nil)
+				faults.Write(t, path, nil)
 			}
 		},
 		"oldest file removed": func(t *testing.T, _ string, p []string) { _ = os.Remove(p[0]) },
 		"newest line edited": func(t *testing.T, _ string, p []string) {
-			text := string(read(t, p[2]))
+			text := string(faults.Read(t, p[2]))
 			i := strings.LastIndex(text, `"uid":1000`)
-			write(t, p[2], []byte(text[:i]+`"uid":1001`+text[i+10:]))
+			faults.Write(t, p[2], []byte(text[:i]+`"uid":1001`+text[i+10:]))
 		},
 		"newest line replaced by garbage": func(t *testing.T, _ string, p []string) {
 			l := lines(t, p[2])
-			write(t, p[2], []byte(strings.Join(l[:len(l)-1], "")+"{}\n"))
+			faults.Write(t, p[2], []byte(strings.Join(l[:len(l)-1], "")+"{}\n"))
 		},
-		"head damaged":               func(t *testing.T, dir string, _ []string) { write(t, dir+".head", []byte(`{"seq":`)) },
-		"head emptied":               func(t *testing.T, dir string, _ []string) { write(t, dir+".head", nil) },
+		"head damaged":               func(t *testing.T, dir string, _ []string) { faults.Write(t, dir+".head", []byte(`{"seq":`)) },
+		"head emptied":               func(t *testing.T, dir string, _ []string) { faults.Write(t, dir+".head", nil) },
 		"head replaced by a FIFO":    func(_ *testing.T, dir string, _ []string) { _ = syscall.Mkfifo(remove(dir+".head"), 0o600) },
 		"head replaced by directory": func(_ *testing.T, dir string, _ []string) { _ = os.Mkdir(remove(dir+".head"), 0o700) },
 		"head of another log": func(t *testing.T, dir string, _ []string) {
 			other, _ := many(t, 30)
-			write(t, dir+".head", read(t, other+".head"))
+			faults.Write(t, dir+".head", faults.Read(t, other+".head"))
 		},
 		"whole log of somewhere else": func(t *testing.T, dir string, _ []string) { replaceLog(t, dir) },
 	} {
@@ -111,16 +111,6 @@ func TestManipulations(t *testing.T) {
 	}
 }
 
-// number returns the number in the name of a file of a log.
-func number(t *testing.T, path string) uint64 {
-	t.Helper()
-	n, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(path), ".jsonl"), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 func breaks(err error) bool {
 	_, broken := errors.AsType[*audit.BreakError](err)
 	return broken
@@ -151,8 +141,8 @@ func replaceLog(t *testing.T, dir string) {
 // TestAcknowledgedLogVerifies shows that a log whose break was recorded and acknowledged verifies again.
 func TestAcknowledgedLogVerifies(t *testing.T) {
 	dir, paths := many(t, 30)
-	text := read(t, paths[len(paths)-1])
-	write(t, paths[len(paths)-1], text[:bytes.LastIndexByte(text[:len(text)-1], '\n')+1])
+	text := faults.Read(t, paths[len(paths)-1])
+	faults.Write(t, paths[len(paths)-1], text[:bytes.LastIndexByte(text[:len(text)-1], '\n')+1])
 	l := open(t, audit.Options{Dir: dir})
 	l.Acknowledge()
 	if e, err := l.Append(entry(0)); err != nil || e.Seq != 32 {
@@ -171,15 +161,15 @@ func TestCrashBeforeHead(t *testing.T) {
 	add(t, l, 1, 40)
 	var heads [][]byte
 	for seq := uint64(41); seq <= 70; seq++ { // over several rotations
-		heads = append(heads, read(t, dir+".head"))
+		heads = append(heads, faults.Read(t, dir+".head"))
 		add(t, l, seq, seq)
 	}
 	closes(t, l)
 	for back := 1; back <= 8; back++ {
-		if oldest := files(t, dir)[0]; !bytes.Contains(heads[len(heads)-back], fmt.Appendf(nil, `"first":%d,`, number(t, oldest))) {
+		if oldest := faults.Segments(t, dir)[0]; !bytes.Contains(heads[len(heads)-back], fmt.Appendf(nil, `"first":%d,`, faults.Number(t, oldest))) {
 			break // the head is made durable before a file is removed
 		}
-		write(t, dir+".head", heads[len(heads)-back])
+		faults.Write(t, dir+".head", heads[len(heads)-back])
 		report, err := audit.Verify(dir, nil)
 		if err != nil || report.Newest.Seq != 70 {
 			t.Errorf("%d entries ahead of the head: %+v, %v", back, report, err)
@@ -230,7 +220,7 @@ func TestExpect(t *testing.T) {
 		}
 	}
 	var first pannier.AuditEntry
-	if err := json.Unmarshal([]byte(strings.SplitN(string(read(t, paths[0])), "\n", 2)[0]), &first); err != nil {
+	if err := json.Unmarshal([]byte(strings.SplitN(string(faults.Read(t, paths[0])), "\n", 2)[0]), &first); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(os.Remove(paths[0]), os.Remove(dir+".head")); err != nil {
@@ -249,11 +239,14 @@ func TestExpect(t *testing.T) {
 // TestReadersDoNotWait reads while a write does not come back from the disk.
 func TestReadersDoNotWait(t *testing.T) {
 	hang, hanging := make(chan struct{}), make(chan struct{})
-	dir := t.TempDir()
-	l, err := audit.OpenWith(audit.Options{Dir: dir}, func(path string) (audit.File, error) {
-		f, err := audit.CreateFile(path)
-		return &hangingFile{File: f, hang: hang, hanging: hanging}, err
-	})
+	disk, syncs := &faults.Disk{}, 0
+	disk.BeforeSync = func() {
+		if syncs++; syncs == 2 {
+			close(hanging)
+			<-hang
+		}
+	}
+	l, err := audit.OpenWith(audit.Options{Dir: t.TempDir()}, disk.Open)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,19 +267,4 @@ func TestReadersDoNotWait(t *testing.T) {
 	}
 	has(t, l, 1, 2)
 	closes(t, l)
-}
-
-// hangingFile hangs in its second sync.
-type hangingFile struct {
-	audit.File
-	syncs         int
-	hang, hanging chan struct{}
-}
-
-func (f *hangingFile) Sync() error {
-	if f.syncs++; f.syncs == 2 {
-		close(f.hanging)
-		<-f.hang
-	}
-	return f.File.Sync()
 }

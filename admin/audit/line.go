@@ -18,18 +18,6 @@ const (
 
 var errTooLarge = errors.New("the entry is too large")
 
-// rawDetail returns a detail as JSON, nil if there is none.
-func rawDetail(detail any) (any, error) {
-	text, err := json.Marshal(detail)
-	if err != nil {
-		return nil, fmt.Errorf("encode detail: %w", err)
-	}
-	if string(text) == "null" {
-		return nil, nil
-	}
-	return json.RawMessage(text), nil
-}
-
 func encode(e pannier.AuditEntry) ([]byte, error) {
 	text, err := json.Marshal(e)
 	if err != nil {

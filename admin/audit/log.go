@@ -1,11 +1,15 @@
 package audit
 
 import (
-	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
-	"strconv"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +17,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"pannier"
+	"pannier/internal/fsx"
+	"pannier/internal/seqlog"
 )
 
 const (
@@ -34,15 +40,17 @@ type Options struct {
 	// Logger logs repairs; nil discards.
 	Logger hclog.Logger
 
-	create func(path string) (file, error) // for tests; nil means createFile
+	create func(path string, existing int) (seqlog.File, error) // for tests
 }
 
 // Log is an audit log. It is safe for concurrent use. Readers never wait for a writer.
 type Log struct {
+	o Options
 	// disk stores the lines, or memory if it is nil.
-	disk   *disk
+	disk   *seqlog.Log
 	memory memory
-	log    hclog.Logger
+	// kept is what readers see: the segments up to the newest line that has a head. The list is never changed.
+	kept atomic.Pointer[[]seqlog.Segment]
 	// broken is what did not match the head when the log was opened, until it is acknowledged; empty or nil is nothing.
 	broken atomic.Pointer[string]
 
@@ -65,43 +73,54 @@ func Open(o Options) (*Log, error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
-	if o.create == nil {
-		o.create = createFile
-	}
-	if o.Dir == "" {
-		l := &Log{memory: memory{limit: o.MaxBytes}}
-		l.next.Store(1)
-		return l, nil
-	}
-	d := &disk{dir: o.Dir, maxBytes: o.MaxBytes, maxFiles: o.MaxFiles, create: o.create, log: o.Logger.Named("audit")}
-	l := &Log{disk: d, log: d.log}
-	if err := l.load(); err != nil {
-		return nil, fmt.Errorf("open audit log in %s: %w", o.Dir, err)
+	o.Logger = o.Logger.Named("audit")
+	l := &Log{o: o, memory: memory{limit: o.MaxBytes}}
+	l.next.Store(1)
+	if o.Dir != "" {
+		if err := l.load(); err != nil {
+			return nil, fmt.Errorf("open audit log in %s: %w", o.Dir, err)
+		}
 	}
 	return l, nil
 }
 
-// load reads the disk and compares the log with its head. A log without a head is from an older version, or its head was
-// lost; its next entry creates one.
+// load reads the disk, removes a torn line, and compares the log with its head. A log without a head is from an older version, or
+// its head was lost; its next entry creates one.
 func (l *Log) load() error {
-	d := l.disk
-	h, err := readHead(d.dir + headSuffix)
+	h, err := readHead(l.o.Dir + headSuffix)
 	damaged := errors.Is(err, errHead)
 	if err != nil && !damaged {
 		return err
 	}
-	next, previous, err := d.load()
+	segments, torn, err := scan(l.o.Dir)
 	if err != nil {
 		return err
 	}
-	l.previous = previous
+	next := uint64(1)
+	if len(segments) > 0 {
+		if next, l.previous, err = tip(l.o.Dir, segments); err != nil {
+			return err
+		}
+		segments[len(segments)-1].Last = next - 1
+	}
+	// A file with the name of a new one may be evidence.
+	files := seqlog.Options{Dir: l.o.Dir, SegmentBytes: l.o.MaxBytes, Sync: true, Existing: os.O_EXCL, Create: l.o.create}
+	l.disk = seqlog.New(files, segments, torn > 0)
+	l.publish()
+	if torn > 0 {
+		path := l.disk.Path(segments[len(segments)-1].Name)
+		l.o.Logger.Warn("the last line of the audit log is torn by a crash; removing it", "file", path, "bytes", torn)
+		if err := l.disk.Repair(); err != nil {
+			l.o.Logger.Warn("repairing the audit log failed; the next entry retries", "file", path, "error", err)
+		}
+	}
 	switch {
 	case damaged:
 		l.setBroken(errHead.Error())
 	case h == nil && next > 1:
-		l.log.Warn("the audit log has no head, so removed newest entries cannot be detected", "entry", next-1)
+		l.o.Logger.Warn("the audit log has no head, so removed newest entries cannot be detected", "entry", next-1)
 	case h != nil:
-		difference, err := d.differenceFrom(h, next)
+		difference, err := l.differenceFrom(h, next)
 		if err != nil {
 			return err
 		}
@@ -116,10 +135,57 @@ func (l *Log) load() error {
 	return nil
 }
 
+// scan returns the segments of a directory, up to the last complete line, and the number of bytes after it. Last of the newest
+// segment is not known yet. A missing directory has none.
+func scan(dir string) (segments []seqlog.Segment, torn int64, err error) {
+	names, err := seqlog.Segments(dir, maxName)
+	if err != nil || len(names) == 0 {
+		return nil, 0, err
+	}
+	for i, name := range names {
+		s := seqlog.Segment{Name: name, First: name, End: math.MaxInt64} // all of it
+		if i == len(names)-1 {
+			var size int64
+			if s.End, size, err = seqlog.WholeEnd(seqlog.SegmentPath(dir, name), maxLine); err != nil {
+				return nil, 0, err
+			}
+			torn = size - s.End
+		} else {
+			s.Last = names[i+1] - 1
+		}
+		segments = append(segments, s)
+	}
+	return segments, torn, nil
+}
+
+// tip returns the number of the next entry and the digest of the newest line. Invalid lines are counted: they were entries
+// before they were changed. So are lines with a number that is too large for the file.
+func tip(dir string, segments []seqlog.Segment) (next uint64, previous pannier.Digest, err error) {
+	passed, newest := uint64(0), segments[len(segments)-1]
+	for line, err := range seqlog.Newest(dir, segments, maxLine) {
+		if err != nil {
+			return 0, pannier.Digest{}, err
+		}
+		if passed++; passed == 1 {
+			previous = pannier.DigestOf(line)
+		}
+		if e, err := decode(line); err == nil && e.Seq <= newest.Name+uint64(newest.End) {
+			return max(newest.Name, e.Seq+passed), previous, nil
+		}
+	}
+	return newest.Name + passed, previous, nil
+}
+
+// publish shows the present segments to readers.
+func (l *Log) publish() {
+	kept := slices.Clone(l.disk.Segments())
+	l.kept.Store(&kept)
+}
+
 func (l *Log) setBroken(reason string) {
 	l.unrecorded = reason
 	l.broken.Store(&reason)
-	l.log.Error("the audit log was changed from outside", "reason", reason)
+	l.o.Logger.Error("the audit log was changed from outside", "reason", reason)
 }
 
 // Broken returns what did not match the head when the log was opened, by this or an earlier process, and was not
@@ -137,11 +203,14 @@ func (l *Log) Acknowledge() { l.broken.Store(nil) }
 // Append sets Seq, Time and Previous of an entry, writes it and then the head to disk, and returns it as it will be read:
 // its detail is a [json.RawMessage]. All errors are [pannier.ErrNotAudited] and leave the log unchanged.
 func (l *Log) Append(e pannier.AuditEntry) (pannier.AuditEntry, error) {
-	var err error
-	if e.Detail, err = rawDetail(e.Detail); err == nil { // calls methods of other packages, so without the lock
-		e, err = l.append(e)
-	}
+	detail, err := json.Marshal(e.Detail) // calls methods of other packages, so without the lock
 	if err != nil {
+		return pannier.AuditEntry{}, fmt.Errorf("%w: encode detail: %w", pannier.ErrNotAudited, err)
+	}
+	if e.Detail = nil; string(detail) != "null" {
+		e.Detail = json.RawMessage(detail)
+	}
+	if e, err = l.append(e); err != nil {
 		return pannier.AuditEntry{}, fmt.Errorf("%w: %w", pannier.ErrNotAudited, err)
 	}
 	return e, nil
@@ -153,19 +222,43 @@ func (l *Log) append(e pannier.AuditEntry) (pannier.AuditEntry, error) {
 	if l.closed {
 		return e, ErrClosed
 	}
-	if l.disk != nil {
-		if reason := l.disk.damage(); reason != "" && l.unrecorded == "" {
-			l.setBroken(reason)
-		}
+	if reason := l.damage(); reason != "" && l.unrecorded == "" {
+		l.setBroken(reason)
 	}
 	if l.unrecorded != "" {
-		record := pannier.AuditEntry{Phase: pannier.AuditOutcome, Action: pannier.ActionAuditBroken, Actor: pannier.Actor{Kind: pannier.ActorSidecar}, Error: l.unrecorded}
+		actor := pannier.Actor{Kind: pannier.ActorSidecar}
+		record := pannier.AuditEntry{Phase: pannier.AuditOutcome, Action: pannier.ActionAuditBroken, Actor: actor, Error: l.unrecorded}
 		if _, err := l.appendLocked(record); err != nil {
 			return e, err
 		}
 		l.unrecorded = ""
 	}
 	return l.appendLocked(e)
+}
+
+// damage returns what another process did to the files since the last line, empty if nothing. It finds removed files, and bytes
+// that were appended or cut off. The chain shows changed lines. A file that was changed or replaced is left as it is, and the next
+// line begins a new one.
+func (l *Log) damage() (reason string) {
+	if l.disk == nil || l.disk.Repair() != nil {
+		return "" // the append fails for the same reason
+	}
+	open, newest := l.disk.Stat(), len(l.disk.Segments())-1
+	for i, s := range slices.Clone(l.disk.Segments()) {
+		info, err := os.Lstat(l.disk.Path(s.Name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			reason = cmp.Or(reason, fmt.Sprintf("the file of entry %d was removed while the log was open", s.Name))
+			l.disk.Forget(s.Name)
+		case err != nil || i != newest || open == nil:
+		case info.Size() != s.End:
+			reason = cmp.Or(reason, fmt.Sprintf("the file of entry %d was cut or written to while the log was open", s.Name))
+			l.disk.Seal()
+		case !os.SameFile(open, info):
+			l.disk.Seal()
+		}
+	}
+	return reason
 }
 
 func (l *Log) appendLocked(e pannier.AuditEntry) (pannier.AuditEntry, error) {
@@ -177,9 +270,9 @@ func (l *Log) appendLocked(e pannier.AuditEntry) (pannier.AuditEntry, error) {
 	newest := Point{e.Seq, pannier.DigestOf(line[:len(line)-1])}
 	if l.disk == nil {
 		l.memory.add(line)
-	} else if err := l.disk.write(e.Seq, line); err != nil {
+	} else if err := l.disk.Append(e.Seq, e.Seq, line); err != nil {
 		return e, fmt.Errorf("write entry %d: %w", e.Seq, err)
-	} else if err := l.disk.confirm(newest, int64(len(line)), l.Broken()); err != nil {
+	} else if err := l.confirm(newest, len(line)); err != nil {
 		return e, fmt.Errorf("write the head after entry %d: %w", e.Seq, err)
 	}
 	l.next.Store(newest.Seq + 1)
@@ -187,44 +280,22 @@ func (l *Log) appendLocked(e pannier.AuditEntry) (pannier.AuditEntry, error) {
 	return e, nil
 }
 
-// lines returns the present lines, newest first and without line feeds. It may be ranged over during appends, and the lines may
-// be kept. A line that is too long is nil.
-func (l *Log) lines() iter.Seq2[[]byte, error] {
-	if l.disk == nil {
-		return l.memory.lines()
+// confirm stores the newest line, of length bytes, as the head, and shows it to readers. It writes the head before it removes the
+// oldest files: after a crash in between, removed files would look like damage. If it fails, the line is reverted, because the
+// old head is in place.
+func (l *Log) confirm(newest Point, length int) error {
+	segments := l.disk.Segments()
+	surplus := max(0, len(segments)-l.o.MaxFiles)
+	if err := writeHead(l.o.Dir+headSuffix, head{First: segments[surplus].Name, Point: newest, Broken: l.Broken()}); err != nil {
+		return errors.Join(err, l.disk.Undo(length))
 	}
-	return l.disk.lines()
-}
-
-// Newest returns up to limit entries, newest first; only those about a skill if slug is not empty. Invalid lines are
-// skipped; [Verify] reports them.
-func (l *Log) Newest(slug string, limit int) (entries []pannier.AuditEntry, err error) {
-	return l.Before(slug, 0, limit)
-}
-
-// Before is [Log.Newest] for the entries before a number; 0 is all.
-func (l *Log) Before(slug string, before uint64, limit int) (entries []pannier.AuditEntry, err error) {
-	if limit <= 0 {
-		return nil, nil
-	}
-	about := []byte(`"slug":"` + slug + `"`) // JSON escapes nothing in a slug
-	for line, err := range l.lines() {
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("read audit log: %w", err)
-		case slug != "" && !bytes.Contains(line, about): // before the slow decoding
-			continue
-		case before > 0 && !startsBefore(line, before): // so does this
-			continue
-		}
-		if e, err := decode(line); err == nil && (slug == "" || e.Slug == slug) {
-			entries = append(entries, e)
-		}
-		if len(entries) >= limit {
-			break
+	if surplus > 0 && fsx.SyncDir(filepath.Dir(l.o.Dir)) == nil { // the head must survive a power cut first
+		if err := l.disk.Drop(surplus); err != nil {
+			l.o.Logger.Warn("removing old files of the audit log failed; the next start retries", "error", err)
 		}
 	}
-	return entries, nil
+	l.publish()
+	return nil
 }
 
 // Close closes the log. Later calls of Append fail with [ErrClosed]. It is idempotent.
@@ -235,22 +306,11 @@ func (l *Log) Close() error {
 		return nil
 	}
 	l.closed = true
-	if l.disk == nil || l.disk.active == nil {
+	if l.disk == nil {
 		return nil
 	}
-	if err := l.disk.active.Close(); err != nil {
+	if err := l.disk.Close(); err != nil {
 		return fmt.Errorf("close audit log: %w", err)
 	}
 	return nil
-}
-
-// startsBefore reports whether a line has a smaller number, which it begins with. A line that does not is decoded.
-func startsBefore(line []byte, seq uint64) bool {
-	digits, ok := bytes.CutPrefix(line, []byte(`{"seq":`))
-	if !ok {
-		return true
-	}
-	end := bytes.IndexByte(digits, ',')
-	number, err := strconv.ParseUint(string(digits[:max(end, 0)]), 10, 64)
-	return err != nil || number < seq
 }

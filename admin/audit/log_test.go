@@ -1,13 +1,11 @@
 package audit_test
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io/fs"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -20,6 +18,7 @@ import (
 
 	"pannier"
 	"pannier/admin/audit"
+	"pannier/internal/testbench/faults"
 )
 
 // each runs a test on a log on disk and on one in memory.
@@ -118,13 +117,13 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 func TestRotation(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "state", "audit")
+	dir := filepath.Join(t.TempDir(), "audit")
 	o := audit.Options{Dir: dir, MaxBytes: 2 << 10, MaxFiles: 3}
 	for part := range uint64(10) {
 		l := open(t, o)
 		add(t, l, part*10+1, part*10+10)
-		paths := files(t, dir)
-		first := number(t, paths[0])
+		paths := faults.Segments(t, dir)
+		first := faults.Number(t, paths[0])
 		if len(paths) > 3 {
 			t.Fatalf("%q", paths)
 		}
@@ -132,20 +131,20 @@ func TestRotation(t *testing.T) {
 		verified(t, dir, int(part*10+10-first+1))
 		closes(t, l)
 	}
-	for path, want := range map[string]fs.FileMode{dir: 0o700, files(t, dir)[0]: 0o600, files(t, dir)[2]: 0o600} {
+	for path, want := range map[string]fs.FileMode{dir: 0o700, faults.Segments(t, dir)[0]: 0o600, faults.Segments(t, dir)[2]: 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
 		}
 	}
-	for _, path := range files(t, dir) {
-		if text := read(t, path); len(text) > 2<<10 {
+	for _, path := range faults.Segments(t, dir) {
+		if text := faults.Read(t, path); len(text) > 2<<10 {
 			t.Errorf("%s has %d bytes", path, len(text))
 		}
 	}
 	o.MaxFiles = 1
 	l := open(t, o)
 	add(t, l, 101, 101)
-	if got := files(t, dir); len(got) != 1 {
+	if got := faults.Segments(t, dir); len(got) != 1 {
 		t.Errorf("left %q", got)
 	}
 }
@@ -156,7 +155,7 @@ func TestLinesLongerThanAFile(t *testing.T) {
 	add(t, l, 1, 4)
 	has(t, l, 1, 4)
 	verified(t, dir, 4)
-	if got := files(t, dir); len(got) != 4 {
+	if got := faults.Segments(t, dir); len(got) != 4 {
 		t.Errorf("%q", got)
 	}
 }
@@ -191,26 +190,7 @@ func TestManyCallers(t *testing.T) {
 func TestKill(t *testing.T) {
 	dir, last := filepath.Join(t.TempDir(), "audit"), uint64(0)
 	for range 3 {
-		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env = append(os.Environ(), dirVariable+"="+dir)
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		said, begin := last, last
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			seq, err := strconv.ParseUint(lines.Text(), 10, 64)
-			if err != nil || seq != said+1 {
-				t.Fatalf("the process appended %q after %d", lines.Text(), said)
-			}
-			if said = seq; said == begin+60 {
-				_ = cmd.Process.Kill()
-			}
-		}
-		_ = cmd.Wait()
+		said := faults.Kill(t, dirVariable+"="+dir, last, 60)
 		l := open(t, audit.Options{Dir: dir})
 		if last = seqs(t, l, "", 1)[0]; last < said || last > said+1 {
 			t.Fatalf("%d entries were appended, %d are there", said, last)
@@ -225,7 +205,7 @@ func TestKill(t *testing.T) {
 func TestForeignFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"README", "1.jsonl", "00000000000000000000.jsonl", "99999999999999999999.jsonl", "00000000000000000001.json"} {
-		write(t, filepath.Join(dir, name), []byte("text"))
+		faults.Write(t, filepath.Join(dir, name), []byte("text"))
 	}
 	l := open(t, audit.Options{Dir: dir, MaxFiles: 1, MaxBytes: 1})
 	add(t, l, 1, 3)
@@ -237,7 +217,7 @@ func TestForeignFiles(t *testing.T) {
 
 func TestOpenErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	write(t, file, nil)
+	faults.Write(t, file, nil)
 	if _, err := audit.Open(audit.Options{Dir: file}); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("a file as the directory: %v", err)
 	}
@@ -260,7 +240,7 @@ func BenchmarkNewest(b *testing.B) {
 	for n := range 20_000 {
 		text.WriteString(`{"seq":` + strconv.Itoa(n+1) + `,"time":"2026-01-02T03:04:05Z","phase":"intent","action":"policy.set","actor":{"kind":"socket"},"slug":"a"}` + "\n")
 	}
-	write(b, filepath.Join(dir, "00000000000000000001.jsonl"), text.Bytes())
+	faults.Write(b, filepath.Join(dir, "00000000000000000001.jsonl"), text.Bytes())
 	l := open(b, audit.Options{Dir: dir})
 	for name, slug := range map[string]string{"any": "", "none": "b"} {
 		b.Run(name, func(b *testing.B) {
@@ -270,5 +250,21 @@ func BenchmarkNewest(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestEarlierFormat reads the log of an earlier version and continues it.
+func TestEarlierFormat(t *testing.T) {
+	dir := filepath.Join(faults.Copy(t, "testdata/state"), "audit")
+	verified(t, dir, 10)
+	l := open(t, audit.Options{Dir: dir})
+	if entries, err := l.Newest("csv-report", 9); err != nil || len(entries) != 4 || entries[3].Action != pannier.ActionSetPolicy {
+		t.Errorf("%+v, %v", entries, err)
+	}
+	add(t, l, 11, 12)
+	has(t, l, 1, 12)
+	verified(t, dir, 12)
+	if l.Broken() != "" {
+		t.Error(l.Broken())
 	}
 }

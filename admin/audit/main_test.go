@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 
 	"pannier"
 	"pannier/admin/audit"
+	"pannier/internal/testbench/faults"
 )
 
 // dirVariable makes the test binary a process that appends to the log there, and says what it has appended.
@@ -118,33 +118,6 @@ func closes(t testing.TB, l *audit.Log) {
 	}
 }
 
-// files returns the paths of the files of a log, oldest first.
-func files(t testing.TB, dir string) []string {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(paths)
-	return paths
-}
-
-func read(t testing.TB, path string) []byte {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-func write(t testing.TB, path string, text []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // many returns a directory with a log of several files from the first entry to last.
 func many(t testing.TB, last uint64) (dir string, paths []string) {
 	t.Helper()
@@ -152,7 +125,7 @@ func many(t testing.TB, last uint64) (dir string, paths []string) {
 	l := open(t, audit.Options{Dir: dir, MaxBytes: 2 << 10})
 	add(t, l, 1, last)
 	closes(t, l)
-	return dir, files(t, dir)
+	return dir, faults.Segments(t, dir)
 }
 
 func detail(t testing.TB, e pannier.AuditEntry) string {

@@ -72,8 +72,8 @@ func VerifyContext(ctx context.Context, dir string, expect *Point) (Report, erro
 		if unreadable != nil && !errors.Is(unreadable, errHead) {
 			return Report{}, fmt.Errorf("verify audit log: %w", unreadable)
 		}
-		c := chain{ctx: ctx, head: h, expect: expect}
-		err := c.follow(dir)
+		c := chain{head: h, expect: expect}
+		err := c.follow(ctx, dir)
 		if err == nil {
 			err = c.checkEnd(path, unreadable)
 		}
@@ -93,7 +93,6 @@ func VerifyContext(ctx context.Context, dir string, expect *Point) (Report, erro
 
 // chain is the state of a verification.
 type chain struct {
-	ctx     context.Context // nil is never done
 	entries int
 	// seq, digest and at are those of the newest verified line.
 	seq    uint64
@@ -111,14 +110,14 @@ type chain struct {
 }
 
 // follow verifies all files.
-func (c *chain) follow(dir string) error {
+func (c *chain) follow(ctx context.Context, dir string) error {
 	names, err := seqlog.Segments(dir, maxName)
 	if err != nil {
 		return err
 	}
 	for i, name := range names {
 		path := seqlog.SegmentPath(dir, name)
-		err := c.file(path, name, i == len(names)-1)
+		err := c.file(ctx, path, name, i == len(names)-1)
 		if errors.Is(err, fs.ErrNotExist) && c.entries == 0 {
 			continue // rotated away concurrently
 		}
@@ -159,7 +158,7 @@ func (c *chain) checkExpected(path string) error {
 	return (&BreakError{File: path, Line: 1}).withReason(fmt.Sprintf("entry %d does not match the expected one: it was changed or replaced", c.expect.Seq))
 }
 
-func (c *chain) file(path string, name uint64, newest bool) error {
+func (c *chain) file(ctx context.Context, path string, name uint64, newest bool) error {
 	f, info, err := fsx.OpenRegular(path, 0)
 	if err != nil {
 		return err
@@ -167,8 +166,8 @@ func (c *chain) file(path string, name uint64, newest bool) error {
 	defer f.Close()
 	l := seqlog.NewLines(f, 0, info.Size(), maxLine)
 	for at := (BreakError{File: path, Line: 1}); ; at.Line++ {
-		if c.ctx != nil && c.ctx.Err() != nil {
-			return c.ctx.Err()
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		line, err := l.Next()
 		switch {

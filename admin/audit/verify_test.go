@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"pannier/admin/audit"
+	"pannier/internal/testbench/faults"
 )
 
 func TestVerify(t *testing.T) {
@@ -38,13 +39,13 @@ func TestVerify(t *testing.T) {
 				t.Fatal(err)
 			}
 			verified(t, dir, 30)
-			paths := files(t, dir)
-			lines := strings.Split(strings.TrimSuffix(string(read(t, paths[1])), "\n"), "\n")
-			write(t, paths[1], []byte(strings.Join(test.change(lines), "\n")+"\n"))
+			paths := faults.Segments(t, dir)
+			lines := strings.Split(strings.TrimSuffix(string(faults.Read(t, paths[1])), "\n"), "\n")
+			faults.Write(t, paths[1], []byte(strings.Join(test.change(lines), "\n")+"\n"))
 			file, line := paths[1], test.line
 			switch line {
 			case 0:
-				file, line = paths[0], bytes.Count(read(t, paths[0]), []byte("\n"))
+				file, line = paths[0], bytes.Count(faults.Read(t, paths[0]), []byte("\n"))
 			case -1:
 				file, line = paths[2], 1
 			}
@@ -58,24 +59,24 @@ func TestVerify(t *testing.T) {
 
 func TestVerifyEnds(t *testing.T) {
 	dir, paths := many(t, 30)
-	first := bytes.Count(read(t, paths[0]), []byte("\n"))
+	first := bytes.Count(faults.Read(t, paths[0]), []byte("\n"))
 	if err := errors.Join(os.Remove(paths[0]), os.Remove(dir+".head")); err != nil {
 		t.Fatal(err)
 	}
 	verified(t, dir, 30-first) // without a head, the oldest file may have been rotated away
 
 	newest := paths[len(paths)-1]
-	text := read(t, newest)
-	write(t, newest, append(text, `{"seq":31`...))
+	text := faults.Read(t, newest)
+	faults.Write(t, newest, append(text, `{"seq":31`...))
 	verified(t, dir, 30-first) // what is being written is none either
 
-	write(t, paths[1], bytes.TrimSuffix(read(t, paths[1]), []byte("\n")))
+	faults.Write(t, paths[1], bytes.TrimSuffix(faults.Read(t, paths[1]), []byte("\n")))
 	_, err := audit.Verify(dir, nil)
 	if b, ok := errors.AsType[*audit.BreakError](err); !ok || b.File != paths[1] {
 		t.Errorf("a file that is torn in the middle of the log: %v", err)
 	}
 
-	write(t, paths[0], []byte(`{"seq":1,"time":"2026-01-02T03:04:05Z","previous":"sha256:`+strings.Repeat("1", 64)+`"}`+"\n"))
+	faults.Write(t, paths[0], []byte(`{"seq":1,"time":"2026-01-02T03:04:05Z","previous":"sha256:`+strings.Repeat("1", 64)+`"}`+"\n"))
 	if _, err := audit.Verify(dir, nil); err == nil {
 		t.Error("a first entry that is behind another one")
 	}
@@ -84,7 +85,7 @@ func TestVerifyEnds(t *testing.T) {
 // Whatever is in the directory, the log can be opened and goes on, and no whole line is lost.
 func FuzzOpen(f *testing.F) {
 	_, paths := many(f, 12)
-	whole := read(f, paths[0])
+	whole := faults.Read(f, paths[0])
 	f.Add(whole, uint64(13))
 	f.Add(whole[:len(whole)-7], uint64(2))
 	f.Add([]byte("\n\n\x00\n"), uint64(1))
@@ -93,10 +94,10 @@ func FuzzOpen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, name uint64) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, fileOf(name%(1<<62-1)+1))
-		write(t, path, text)
+		faults.Write(t, path, text)
 		o := audit.Options{Dir: dir, Logger: hclog.NewNullLogger()}
 		l := open(t, o)
-		kept := read(t, path)
+		kept := faults.Read(t, path)
 		lost, ok := bytes.CutPrefix(text, kept)
 		if !ok || bytes.Count(lost, []byte("\n")) > 1 || bytes.Contains(lost, []byte("\n")) && !bytes.Contains(lost, []byte("\x00")) {
 			t.Fatalf("cut off %q", lost)

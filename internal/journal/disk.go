@@ -1,9 +1,9 @@
 package journal
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -16,43 +16,83 @@ import (
 // batch is how many events are written at a time after a failure: a try that fails again must not cost much.
 const batch = 64
 
-// file is what the disk writes to.
-type file interface {
-	io.WriterAt
-	io.Closer
-	Truncate(size int64) error
-	Sync() error
-}
-
-// disk is the segments of a directory. It is for one caller at a time.
+// disk is the log of a directory. Each segment begins with the number after the last one of the segment before it. It is for one
+// caller at a time.
 type disk struct {
-	dir          string
-	maxBytes     int64
-	segmentBytes int64
-	create       func(path string) (file, error)
-
-	// segments are ordered, and each begins with the number after the last of the one before it.
-	segments []segment
-	// active is the file of the newest segment; nil where the next event begins another one.
-	active file
+	*seqlog.Log
+	maxBytes int64
 	// written is the newest number that is on disk or below the name of a segment there.
 	written uint64
-	// gap tells that load found events missing and gave up others.
+	// gap says that events were missing at the start.
 	gap bool
-	// mark is the empty segment that holds numbers while writing fails.
-	mark string
+	// mark names the empty segment that reserves numbers while writing fails; 0 is none.
+	mark uint64
 }
 
-// write writes the events that are not written yet: those after d.written, or some of them where others are lost.
+// openDisk reads all segments of a directory and gives up what lies before a gap. A missing directory is empty.
+func openDisk(o Options) (*disk, error) {
+	d := &disk{maxBytes: o.MaxBytes}
+	log := seqlog.Options{Dir: o.Dir, SegmentBytes: o.MaxBytes / segmentShare, Existing: os.O_TRUNC, Create: o.create}
+	names, err := seqlog.Segments(o.Dir, maxSeq)
+	if err != nil {
+		return nil, err
+	}
+	var kept []seqlog.Segment
+	giveUp := func() {
+		for _, s := range kept {
+			_ = os.Remove(seqlog.SegmentPath(o.Dir, s.Name))
+			d.gap = true
+		}
+		kept = nil
+	}
+	torn := false
+	for i, name := range names {
+		number := func(line []byte) (uint64, error) {
+			e, err := decode(line)
+			return e.Seq, err
+		}
+		s, size, err := seqlog.LastRun(o.Dir, name, log.SegmentBytes+maxLine, maxLine, number)
+		if err != nil {
+			return nil, fmt.Errorf("read segment: %w", err)
+		}
+		if name > d.written+1 {
+			giveUp()
+			d.written = name - 1
+		}
+		if s.Empty() || s.Last <= d.written {
+			if i == len(names)-1 {
+				d.mark = name
+			} else {
+				_ = os.Remove(seqlog.SegmentPath(o.Dir, name))
+			}
+			continue
+		}
+		if s.First != d.written+1 {
+			giveUp()
+		}
+		d.gap = d.gap || s.Begin > 0
+		d.written, torn = s.Last, s.End < size
+		kept = append(kept, s)
+	}
+	d.Log = seqlog.New(log, kept, torn)
+	if d.mark > 0 {
+		d.Seal()
+	}
+	_ = d.Repair() // the next append tries again
+	d.trim(0)
+	return d, nil
+}
+
+// write writes the events that are not written yet, or some of them where others are lost.
 func (d *disk) write(events []pannier.Event) error {
 	for part := range slices.Chunk(events, batch) {
 		if err := d.append(part); err != nil {
-			return errors.Join(err, d.hold(events[len(events)-1].Seq+1))
+			return errors.Join(err, d.reserve(events[len(events)-1].Seq+1))
 		}
 	}
-	if d.mark != "" { // the numbers below it are in another segment
-		_ = os.Remove(d.mark)
-		d.mark = ""
+	if d.mark > 0 { // the numbers below it are in another segment
+		_ = os.Remove(d.Path(d.mark))
+		d.mark = 0
 	}
 	return nil
 }
@@ -60,137 +100,63 @@ func (d *disk) write(events []pannier.Event) error {
 func (d *disk) append(events []pannier.Event) error {
 	var text []byte
 	for _, e := range events {
-		var err error
-		if text, err = appendLine(text, e); err != nil {
-			return err
+		line, err := json.Marshal(e)
+		if err != nil {
+			return fmt.Errorf("encode event %d: %w", e.Seq, err)
 		}
+		text = append(append(text, line...), '\n')
 	}
-	if err := d.makeRoom(events[0].Seq, int64(len(text))); err != nil {
-		return err
+	first, last := events[0].Seq, events[len(events)-1].Seq
+	if first != d.written+1 {
+		_ = d.Drop(len(d.Segments()))
 	}
-	s := &d.segments[len(d.segments)-1]
-	if _, err := d.active.WriteAt(text, s.end); err != nil {
-		if undo := d.active.Truncate(s.end); undo != nil { // so that the segment ends with a whole line
-			d.close()
-			err = errors.Join(err, undo)
-		}
-		return err
+	d.trim(int64(len(text)))
+	err := d.Append(first, last, text)
+	if n := len(d.Segments()); n > 0 && d.Segments()[n-1].Name == d.mark {
+		d.mark = 0 // it has become a segment
 	}
-	s.last = events[len(events)-1].Seq
-	s.end += int64(len(text))
-	d.written = s.last
-	return nil
+	if err == nil {
+		d.written = last
+	}
+	return err
 }
 
-// makeRoom leaves an active segment that takes the event seq and bytes.
-func (d *disk) makeRoom(seq uint64, bytes int64) error {
-	if seq != d.written+1 {
-		d.drop(len(d.segments))
-	}
-	if d.active != nil {
-		if s := d.segments[len(d.segments)-1]; !s.empty() && s.end+bytes > d.segmentBytes {
-			d.close()
-		}
-	}
-	if d.active == nil {
-		if err := d.begin(seq); err != nil {
-			return err
-		}
-	}
-	d.trim(bytes)
-	return nil
-}
-
-// begin creates the segment whose first event is seq.
-func (d *disk) begin(seq uint64) error {
-	if err := os.Mkdir(d.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	path := seqlog.SegmentPath(d.dir, seq)
-	f, err := d.create(path)
-	if err != nil {
-		return err
-	}
-	if d.mark == path {
-		d.mark = ""
-	}
-	d.active = f
-	d.segments = slices.DeleteFunc(d.segments, segment.empty)
-	d.segments = append(d.segments, segment{name: seq, first: seq, last: seq - 1})
-	return nil
-}
-
-// close closes the active segment. It is not synced: no event waits for the disk, and the kernel writes it soon.
-func (d *disk) close() {
-	if d.active != nil {
-		_ = d.active.Close()
-		d.active = nil
-	}
-}
-
-// trim removes the oldest segments until there is room for more bytes, but never the newest.
+// trim removes the oldest segments until there is space for more bytes, but never the newest.
 func (d *disk) trim(more int64) {
-	excess := d.size() + more - d.maxBytes
-	n := 0
-	for ; excess > 0 && n < len(d.segments)-1; n++ {
-		excess -= d.segments[n].end
+	excess, n := d.Size()+more-d.maxBytes, 0
+	for segments := d.Segments(); excess > 0 && n < len(segments)-1; n++ {
+		excess -= segments[n].End
 	}
-	d.drop(n)
+	_ = d.Drop(n) // a segment that stays, as on a read-only disk, is a gap for the next process
 }
 
-// drop gives up the n oldest segments. That a file cannot be removed, as on a read-only disk, changes nothing: Open will
-// see that the next segment does not go on from it.
-func (d *disk) drop(n int) {
-	if n > 0 && n == len(d.segments) {
-		d.close() // it has no readers left
+// reserve keeps the numbers below next from being used again after a restart.
+func (d *disk) reserve(next uint64) (err error) {
+	if d.mark > 0 {
+		err = os.Rename(d.Path(d.mark), d.Path(next))
 	}
-	for _, s := range d.segments[:n] {
-		_ = os.Remove(seqlog.SegmentPath(d.dir, s.name))
-	}
-	d.segments = slices.Delete(d.segments, 0, n)
-}
-
-// hold keeps the numbers below next from being given away again after a restart.
-func (d *disk) hold(next uint64) (err error) {
-	path := seqlog.SegmentPath(d.dir, next)
-	if d.mark != "" {
-		err = os.Rename(d.mark, path)
-	}
-	if d.mark == "" || err != nil {
+	if d.mark == 0 || err != nil {
 		var f *os.File
-		if f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK, 0o600); err == nil {
+		if f, err = os.OpenFile(d.Path(next), os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK, 0o600); err == nil {
 			err = f.Close()
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("hold the number %d: %w", next, err)
+		return fmt.Errorf("reserve the numbers below %d: %w", next, err)
 	}
-	d.mark = path
+	d.mark = next
 	return nil
 }
 
-// size returns the length of all segments, in bytes.
-func (d *disk) size() (sum int64) {
-	for _, s := range d.segments {
-		sum += s.end
-	}
-	return sum
-}
-
-func createFile(path string) (file, error) {
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o600)
-}
-
-// forget gives up the segments up to the one with the name, and reports whether it was there. A writer that removes one behind
-// our back tends to remove others, so newer ones that are gone are given up too: what is written there would be lost.
+// forget gives up the segments up to a name, and reports whether there was one. A process that removes one tends to remove others,
+// so newer ones that are missing are given up too: what is written there would be lost.
 func (d *disk) forget(name uint64) bool {
 	n := 0
-	for i, s := range d.segments {
-		_, err := os.Lstat(seqlog.SegmentPath(d.dir, s.name))
-		if s.name == name || errors.Is(err, fs.ErrNotExist) {
+	for i, s := range d.Segments() {
+		if _, err := os.Lstat(d.Path(s.Name)); s.Name == name || errors.Is(err, fs.ErrNotExist) {
 			n = i + 1
 		}
 	}
-	d.drop(n)
+	_ = d.Drop(n)
 	return n > 0
 }

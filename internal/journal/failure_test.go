@@ -14,56 +14,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier/internal/journal"
+	"pannier/internal/testbench/faults"
 )
-
-// sick is a disk that fails where it is told to. A write that fails leaves half of itself.
-type sick struct {
-	create, write, truncate, sync atomic.Bool
-	synced                        chan struct{} // syncs wait until it is closed; nil does not wait
-}
-
-type sickFile struct {
-	journal.File
-	disk *sick
-}
-
-func (s *sick) open(path string) (journal.File, error) {
-	if s.create.Load() {
-		return nil, syscall.ENOSPC
-	}
-	f, err := journal.CreateFile(path)
-	return sickFile{f, s}, err
-}
-
-func (f sickFile) WriteAt(b []byte, at int64) (int, error) {
-	if !f.disk.write.Load() {
-		return f.File.WriteAt(b, at)
-	}
-	n, _ := f.File.WriteAt(b[:len(b)/2], at)
-	return n, syscall.ENOSPC
-}
-
-func (f sickFile) Truncate(size int64) error {
-	if f.disk.truncate.Load() {
-		return syscall.EIO
-	}
-	return f.File.Truncate(size)
-}
-
-func (f sickFile) Sync() error {
-	if f.disk.synced != nil {
-		<-f.disk.synced
-	}
-	if f.disk.sync.Load() {
-		return syscall.EIO
-	}
-	return f.File.Sync()
-}
 
 // patient is a journal on a sick disk, with what it says.
 type patient struct {
 	*journal.Journal
-	disk   *sick
+	disk   *faults.Disk
 	dir    string
 	log    *bytes.Buffer
 	errors func() float64
@@ -71,11 +28,11 @@ type patient struct {
 
 func newPatient(t *testing.T, maxBytes int64) *patient {
 	t.Helper()
-	p := &patient{disk: &sick{}, dir: t.TempDir(), log: &bytes.Buffer{}}
+	p := &patient{disk: &faults.Disk{}, dir: t.TempDir(), log: &bytes.Buffer{}}
 	registry := prometheus.NewRegistry()
 	o := journal.Options{Dir: p.dir, MaxBytes: maxBytes, Registerer: registry, Logger: hclog.New(&hclog.LoggerOptions{Output: p.log})}
 	var err error
-	if p.Journal, err = journal.OpenWith(o, p.disk.open); err != nil {
+	if p.Journal, err = journal.OpenWith(o, p.disk.Open); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.Close() })
@@ -103,18 +60,14 @@ func metric(t *testing.T, g prometheus.Gatherer, name string) float64 {
 // reopened opens the directory anew, as a process would that was killed meanwhile.
 func (p *patient) reopened(t *testing.T) *journal.Journal {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(p.dir)); err != nil {
-		t.Fatal(err)
-	}
-	return open(t, journal.Options{Dir: dir})
+	return open(t, journal.Options{Dir: faults.Copy(t, p.dir)})
 }
 
 func TestShortFailure(t *testing.T) {
-	for name, fault := range map[string]func(*sick) []*atomic.Bool{
-		"write":    func(s *sick) []*atomic.Bool { return []*atomic.Bool{&s.write} },
-		"truncate": func(s *sick) []*atomic.Bool { return []*atomic.Bool{&s.write, &s.truncate} },
-		"create":   func(s *sick) []*atomic.Bool { return []*atomic.Bool{&s.create, &s.write, &s.truncate} },
+	for name, fault := range map[string]func(*faults.Disk) []*atomic.Bool{
+		"write":    func(s *faults.Disk) []*atomic.Bool { return []*atomic.Bool{&s.Write} },
+		"truncate": func(s *faults.Disk) []*atomic.Bool { return []*atomic.Bool{&s.Write, &s.Truncate} },
+		"create":   func(s *faults.Disk) []*atomic.Bool { return []*atomic.Bool{&s.Create, &s.Write, &s.Truncate} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPatient(t, 0)
@@ -150,7 +103,7 @@ func TestLongFailure(t *testing.T) {
 	add(t, p.Journal, 20)
 	early := p.Follow(0)
 	reads(t, early, 1, 1)
-	p.disk.write.Store(true)
+	p.disk.Write.Store(true)
 	add(t, p.Journal, 300)
 	first := p.First()
 	if first < 280 {
@@ -158,7 +111,7 @@ func TestLongFailure(t *testing.T) {
 	}
 	inRange(t, p.Journal, first, 300)
 	inRange(t, p.reopened(t), 0, 300)
-	p.disk.write.Store(false)
+	p.disk.Write.Store(false)
 	add(t, p.Journal, 301)
 	inRange(t, p.Journal, p.First(), 301)
 	j := p.reopened(t)
@@ -171,14 +124,14 @@ func TestLongFailure(t *testing.T) {
 
 func TestCloseWritesWhatWaits(t *testing.T) {
 	p := newPatient(t, 0)
-	p.disk.write.Store(true)
+	p.disk.Write.Store(true)
 	add(t, p.Journal, 3)
-	p.disk.write.Store(false)
+	p.disk.Write.Store(false)
 	closes(t, p.Journal)
 	inRange(t, open(t, journal.Options{Dir: p.dir}), 1, 3)
 
 	p = newPatient(t, 0)
-	p.disk.write.Store(true)
+	p.disk.Write.Store(true)
 	add(t, p.Journal, 3)
 	if err := p.Close(); err == nil {
 		t.Error("events that are not written are no error")
@@ -188,7 +141,7 @@ func TestCloseWritesWhatWaits(t *testing.T) {
 
 func TestFailingSync(t *testing.T) {
 	p := newPatient(t, 16<<10)
-	p.disk.sync.Store(true)
+	p.disk.Sync.Store(true)
 	add(t, p.Journal, 60)
 	inRange(t, p.Journal, 1, 60)
 	if err := p.Close(); !errors.Is(err, syscall.EIO) {
@@ -203,7 +156,8 @@ func TestFailingSync(t *testing.T) {
 // TestSyncThatDoesNotEnd has events kept and read over many segments while no sync ends.
 func TestSyncThatDoesNotEnd(t *testing.T) {
 	p := newPatient(t, 16<<10)
-	p.disk.synced = make(chan struct{})
+	synced := make(chan struct{})
+	p.disk.BeforeSync = func() { <-synced }
 	r := p.Follow(0)
 	for last := uint64(20); last <= 400; last += 20 {
 		add(t, p.Journal, last)
@@ -211,7 +165,7 @@ func TestSyncThatDoesNotEnd(t *testing.T) {
 	}
 	j := p.reopened(t)
 	inRange(t, j, j.First(), 400)
-	close(p.disk.synced)
+	close(synced)
 	closes(t, p.Journal)
 }
 
@@ -245,8 +199,8 @@ func TestPipeInPlaceOfASegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := j.Follow(0)
-	reads(t, r, 1, firstOf(t, paths[1])-1)
-	tooOld(t, r, firstOf(t, paths[2]))
+	reads(t, r, 1, faults.Number(t, paths[1])-1)
+	tooOld(t, r, faults.Number(t, paths[2]))
 	closes(t, j)
 	if err := syscall.Mkfifo(paths[1], 0o600); err != nil {
 		t.Fatal(err)
@@ -256,35 +210,13 @@ func TestPipeInPlaceOfASegment(t *testing.T) {
 	}
 }
 
-// mount puts a small file system over a directory.
-func mount(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
-		t.Skipf("a file system of its own needs root: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
 func TestDiskFull(t *testing.T) {
-	top := mount(t)
-	dir, ballast := filepath.Join(top, "journal"), filepath.Join(top, "ballast")
+	top := faults.Mount(t)
+	dir := filepath.Join(top, "journal")
 	registry := prometheus.NewRegistry()
 	j := open(t, journal.Options{Dir: dir, Registerer: registry})
 	add(t, j, 5)
-	f, err := os.Create(ballast)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for err == nil {
-		_, err = f.Write(make([]byte, 4096))
-	}
-	_ = f.Close()
+	free := faults.Fill(t, top)
 	live := j.Follow(5)
 	add(t, j, 305)
 	reads(t, live, 6, 305)
@@ -292,9 +224,7 @@ func TestDiskFull(t *testing.T) {
 		t.Error("the disk is not full")
 	}
 	inRange(t, j, 1, 305)
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	free()
 	add(t, j, 306)
 	closes(t, j)
 	j = open(t, journal.Options{Dir: dir})
@@ -303,9 +233,9 @@ func TestDiskFull(t *testing.T) {
 }
 
 func TestFullFromTheStart(t *testing.T) {
-	top := mount(t)
+	top := faults.Mount(t)
 	dir := filepath.Join(top, "journal")
-	write(t, filepath.Join(top, "ballast"), make([]byte, 64<<10))
+	faults.Fill(t, top)
 	j := open(t, journal.Options{Dir: dir})
 	add(t, j, 10)
 	inRange(t, j, 1, 10)
@@ -318,11 +248,11 @@ func TestFullFromTheStart(t *testing.T) {
 }
 
 func TestReadOnly(t *testing.T) {
-	dir := mount(t)
+	dir := faults.Mount(t)
 	j := open(t, journal.Options{Dir: dir})
 	add(t, j, 5)
 	closes(t, j)
-	remount(t, dir, syscall.MS_RDONLY)
+	faults.Remount(t, dir, syscall.MS_RDONLY)
 	j = open(t, journal.Options{Dir: dir})
 	inRange(t, j, 1, 5)
 	add(t, j, 8)
@@ -334,17 +264,10 @@ func TestReadOnly(t *testing.T) {
 	inRange(t, j, 1, 5) // not even a name could be written
 	tooOld(t, j.Follow(8), 1)
 	add(t, j, 6)
-	remount(t, dir, 0)
+	faults.Remount(t, dir, 0)
 	add(t, j, 7)
 	closes(t, j)
 	j = open(t, journal.Options{Dir: dir})
 	inRange(t, j, 1, 7)
 	closes(t, j)
-}
-
-func remount(t *testing.T, dir string, flags uintptr) {
-	t.Helper()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|flags, "size=64k"); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -3,12 +3,14 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
+	"pannier/internal/seqlog"
 )
 
 const (
@@ -31,13 +33,14 @@ type Options struct {
 	// Registerer gets the metrics. Nil means none.
 	Registerer prometheus.Registerer
 
-	create func(path string) (file, error) // for tests; nil means createFile
+	create func(path string, existing int) (seqlog.File, error) // for tests
 }
 
 // Journal is a bounded sequence of events. It is for any number of callers.
 type Journal struct {
 	log     hclog.Logger
 	metrics *metrics
+	dir     string
 
 	// appending is held while an event is stored, and with it the order of numbers is that of storage. Readers do not take
 	// it, so that they do not wait for the disk. It is taken before mu.
@@ -48,16 +51,16 @@ type Journal struct {
 	// mu guards what readers see. It is held for a moment only, and what it guards is written under both locks.
 	mu      sync.Mutex
 	tail    tail
-	kept    []segment     // what can be read of the disk; with the tail it is one range
-	last    uint64        // the newest number given away
-	changed chan struct{} // closed by the next event; nil while no reader waits
-	ended   uint64        // how often readers were ended by Interrupt
+	kept    []seqlog.Segment // what can be read of the disk; with the tail it is one range
+	last    uint64           // the newest number given away
+	changed chan struct{}    // closed by the next event; nil while no reader waits
+	ended   uint64           // how often readers were ended by Interrupt
 	closed  chan struct{}
 }
 
 // Open opens the journal of a directory, or begins one. It fails where the directory or a segment is there and cannot be
-// read, since numbers could then be given away twice, and where the metrics are registered already. That the directory can
-// not be written is not an error; see the package documentation.
+// read, since numbers could be used twice then, and where the metrics are registered already. That the directory cannot be
+// written is not an error; see the package documentation.
 func Open(o Options) (*Journal, error) {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = defaultMaxBytes
@@ -65,36 +68,24 @@ func Open(o Options) (*Journal, error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
-	j := &Journal{log: o.Logger.Named("journal"), tail: tail{limit: o.MaxBytes}, closed: make(chan struct{})}
-	if err := j.openDisk(o); err != nil {
-		return nil, fmt.Errorf("open journal in %s: %w", o.Dir, err)
-	}
+	j := &Journal{log: o.Logger.Named("journal"), dir: o.Dir, tail: tail{limit: o.MaxBytes}, closed: make(chan struct{})}
 	var err error
+	if o.Dir != "" {
+		if j.disk, err = openDisk(o); err != nil {
+			return nil, fmt.Errorf("open journal in %s: %w", o.Dir, err)
+		}
+		if j.disk.gap {
+			j.log.Warn("events are missing; those before them are given up", "dir", o.Dir, "next", j.disk.written+1)
+		}
+		j.tail.limit = min(maxTailBytes, o.MaxBytes/segmentShare)
+		j.last = j.disk.written
+		j.kept = slices.Clone(j.disk.Segments())
+	}
 	if j.metrics, err = newMetrics(o.Registerer); err != nil {
 		return nil, errors.Join(fmt.Errorf("register metrics of the journal: %w", err), j.closeDisk())
 	}
 	j.metrics.bytes.Set(float64(j.size()))
 	return j, nil
-}
-
-func (j *Journal) openDisk(o Options) error {
-	if o.Dir == "" {
-		return nil
-	}
-	j.disk = &disk{dir: o.Dir, maxBytes: o.MaxBytes, segmentBytes: o.MaxBytes / segmentShare, create: o.create}
-	if o.create == nil {
-		j.disk.create = createFile
-	}
-	if err := j.disk.load(); err != nil {
-		return err
-	}
-	if j.disk.gap {
-		j.log.Warn("events are missing; those before them are given up", "dir", o.Dir, "next", j.disk.written+1)
-	}
-	j.tail.limit = min(maxTailBytes, j.disk.segmentBytes)
-	j.last = j.disk.written
-	j.kept = append(j.kept, j.disk.segments...)
-	return nil
 }
 
 // Append gives an event the next number, stores it and returns it as it is stored: with its number, its time in UTC, and
@@ -160,21 +151,18 @@ func (j *Journal) write(events ...pannier.Event) {
 	if len(waiting) > 0 {
 		events = append(waiting[:len(waiting):len(waiting)], events...)
 	}
-	if len(events) > 0 {
-		j.logFailure(j.disk.write(events), len(events))
+	if len(events) == 0 {
+		return
 	}
-}
-
-// logFailure counts a failure, and logs the first of a row and its end.
-func (j *Journal) logFailure(err error, events int) {
-	switch {
+	err := j.disk.write(events)
+	switch { // the first failure of a series is logged, and its end
 	case err != nil:
 		j.metrics.writeErrors.Inc()
 		if !j.failing {
-			j.log.Warn("events cannot be written; the newest are kept in memory until they can", "dir", j.disk.dir, "error", err)
+			j.log.Warn("events cannot be written; the newest are kept in memory until they can", "dir", j.dir, "error", err)
 		}
 	case j.failing:
-		j.log.Info("events are written again", "dir", j.disk.dir, "events", events)
+		j.log.Info("events are written again", "dir", j.dir, "events", len(events))
 	}
 	j.failing = err != nil
 }
@@ -196,7 +184,7 @@ func (j *Journal) publish(e pannier.Event) {
 func (j *Journal) publishLocked() {
 	j.kept = j.kept[:0]
 	if j.disk != nil && (j.disk.written == j.last || j.tail.first() <= j.disk.written+1) {
-		j.kept = append(j.kept, j.disk.segments...)
+		j.kept = append(j.kept, j.disk.Segments()...)
 	}
 }
 
@@ -205,7 +193,7 @@ func (j *Journal) size() int64 {
 	if j.disk == nil {
 		return j.tail.size
 	}
-	return j.disk.size()
+	return j.disk.Size()
 }
 
 // First returns the number of the oldest event that is kept; 0 when there is none.
@@ -219,8 +207,8 @@ func (j *Journal) First() uint64 {
 func (j *Journal) first() uint64 {
 	first := j.tail.first()
 	for _, s := range j.kept {
-		if !s.empty() && (first == 0 || s.first < first) {
-			return s.first
+		if !s.Empty() && (first == 0 || s.First < first) {
+			return s.First
 		}
 	}
 	return first
@@ -254,11 +242,7 @@ func (j *Journal) closeDisk() error {
 		return nil
 	}
 	j.write()
-	var err error
-	if f := j.disk.active; f != nil {
-		err = errors.Join(f.Sync(), f.Close())
-		j.disk.active = nil
-	}
+	err := j.disk.Close()
 	if err != nil {
 		j.metrics.writeErrors.Inc()
 	}

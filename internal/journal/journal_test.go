@@ -18,6 +18,7 @@ import (
 
 	"pannier"
 	"pannier/internal/journal"
+	"pannier/internal/testbench/faults"
 )
 
 // each runs a test on a journal on disk and on one in memory.
@@ -139,8 +140,8 @@ func TestRotation(t *testing.T) {
 	for n := uint64(2); n <= 600; n++ {
 		add(t, j, n)
 		sum := 0
-		for _, path := range segments(t, dir) {
-			size := len(read(t, path))
+		for _, path := range faults.Segments(t, dir) {
+			size := len(faults.Read(t, path))
 			if sum += size; size > maxBytes/8 {
 				t.Fatalf("%s has %d bytes", path, size)
 			}
@@ -153,8 +154,8 @@ func TestRotation(t *testing.T) {
 		}
 	}
 	first := j.First()
-	if first < 450 || first > 550 || len(segments(t, dir)) < 6 {
-		t.Errorf("the first is %d in %d segments", first, len(segments(t, dir)))
+	if first < 450 || first > 550 || len(faults.Segments(t, dir)) < 6 {
+		t.Errorf("the first is %d in %d segments", first, len(faults.Segments(t, dir)))
 	}
 	inRange(t, j, first, 600)
 	tooOld(t, slow, first)
@@ -284,7 +285,7 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("lint: %v, %v", problems, err)
 	}
 	add(t, j, 3)
-	size := len(read(t, segments(t, o.Dir)[0]))
+	size := len(faults.Read(t, faults.Segments(t, o.Dir)[0]))
 	for name, want := range map[string]int{want[0]: size, want[1]: 3, want[2]: 0, want[3]: 0} {
 		if got := metric(t, registry, name); got != float64(want) {
 			t.Errorf("%s is %v, want %d", name, got, want)
@@ -340,7 +341,7 @@ func BenchmarkNext(b *testing.B) {
 
 func TestOpenErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	write(t, file, nil)
+	faults.Write(t, file, nil)
 	if _, err := journal.Open(journal.Options{Dir: file}); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("a file as the directory: %v", err)
 	}

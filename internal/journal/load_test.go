@@ -1,10 +1,8 @@
 package journal_test
 
 import (
-	"bufio"
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,33 +10,15 @@ import (
 
 	"pannier"
 	"pannier/internal/journal"
+	"pannier/internal/testbench/faults"
 )
 
 func TestKill(t *testing.T) {
 	dir, last := t.TempDir(), uint64(0)
 	for range 4 {
-		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env = append(os.Environ(), dirVariable+"="+dir)
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		said, begin := last, last
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			seq, err := strconv.ParseUint(lines.Text(), 10, 64)
-			if err != nil || seq != said+1 {
-				t.Fatalf("the process appended %q after %d", lines.Text(), said)
-			}
-			if said = seq; said == begin+500 {
-				_ = cmd.Process.Kill()
-			}
-		}
-		_ = cmd.Wait()
+		said := faults.Kill(t, dirVariable+"="+dir, last, 500)
 		j := open(t, journal.Options{Dir: dir, MaxBytes: 1 << 20})
-		if last = j.Last(); last < said || said < begin+500 {
+		if last = j.Last(); last < said {
 			t.Fatalf("%d events were appended, %d are there", said, last)
 		}
 		inRange(t, j, j.First(), last)
@@ -53,8 +33,8 @@ func three(t *testing.T) (dir, path string, text []byte, two int) {
 	j := open(t, journal.Options{Dir: dir})
 	add(t, j, 3)
 	closes(t, j)
-	path = segments(t, dir)[0]
-	text = read(t, path)
+	path = faults.Segments(t, dir)[0]
+	text = faults.Read(t, path)
 	return dir, path, text, bytes.LastIndexByte(text[:len(text)-1], '\n') + 1
 }
 
@@ -65,10 +45,10 @@ func TestTornTail(t *testing.T) {
 			if garbage == "\n" && end == len(text)-1 {
 				continue // that makes it whole again
 			}
-			write(t, path, append(bytes.Clone(text[:end]), garbage...))
+			faults.Write(t, path, append(bytes.Clone(text[:end]), garbage...))
 			j := open(t, journal.Options{Dir: dir})
 			inRange(t, j, 1, 2)
-			if got := read(t, path); !bytes.Equal(got, text[:two]) {
+			if got := faults.Read(t, path); !bytes.Equal(got, text[:two]) {
 				t.Fatalf("cut at %d, with %q: left %q", end, garbage, got[min(two, len(got)):])
 			}
 			add(t, j, 4)
@@ -94,10 +74,10 @@ func TestCorruptMiddle(t *testing.T) {
 		"zeros without an end": {zeros, 1, 1}, // so the last line is a part of them
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, old := range segments(t, dir) {
+			for _, old := range faults.Segments(t, dir) {
 				_ = os.Remove(old)
 			}
-			write(t, path, bytes.Join([][]byte{text[:one], []byte(test.middle), text[two:]}, nil))
+			faults.Write(t, path, bytes.Join([][]byte{text[:one], []byte(test.middle), text[two:]}, nil))
 			j := open(t, journal.Options{Dir: dir})
 			inRange(t, j, test.first, test.last)
 			add(t, j, 5)
@@ -114,16 +94,7 @@ func many(t *testing.T, last uint64) (dir string, paths []string) {
 	j := open(t, journal.Options{Dir: dir, MaxBytes: 16 << 10})
 	add(t, j, last)
 	closes(t, j)
-	return dir, segments(t, dir)
-}
-
-func firstOf(t *testing.T, path string) uint64 {
-	t.Helper()
-	n, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(path), ".jsonl"), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return dir, faults.Segments(t, dir)
 }
 
 func TestDamagedSegments(t *testing.T) {
@@ -136,12 +107,12 @@ func TestDamagedSegments(t *testing.T) {
 			if err := damage(paths[1]); err != nil {
 				t.Fatal(err)
 			}
-			first := firstOf(t, paths[2])
+			first := faults.Number(t, paths[2])
 			j := open(t, journal.Options{Dir: dir, MaxBytes: 16 << 10})
 			inRange(t, j, first, 60)
 			add(t, j, 61)
 			closes(t, j)
-			if got := segments(t, dir); got[0] != paths[2] {
+			if got := faults.Segments(t, dir); got[0] != paths[2] {
 				t.Errorf("what is before the gap is still there: %q", got)
 			}
 			inRange(t, open(t, journal.Options{Dir: dir, MaxBytes: 16 << 10}), first, 61)
@@ -162,17 +133,17 @@ func TestDamageWhileOpen(t *testing.T) {
 			if err := damage(paths[1]); err != nil {
 				t.Fatal(err)
 			}
-			reads(t, r, 1, firstOf(t, paths[1])-1)
-			tooOld(t, r, firstOf(t, paths[2]))
-			inRange(t, j, firstOf(t, paths[2]), 60)
+			reads(t, r, 1, faults.Number(t, paths[1])-1)
+			tooOld(t, r, faults.Number(t, paths[2]))
+			inRange(t, j, faults.Number(t, paths[2]), 60)
 			add(t, j, 70)
-			inRange(t, j, firstOf(t, paths[2]), 70)
-			for _, path := range segments(t, dir) {
+			inRange(t, j, faults.Number(t, paths[2]), 70)
+			for _, path := range faults.Segments(t, dir) {
 				if err := os.Remove(path); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if _, err := j.Follow(firstOf(t, paths[2])).Next(t.Context()); err == nil {
+			if _, err := j.Follow(faults.Number(t, paths[2])).Next(t.Context()); err == nil {
 				t.Fatal("an event of a segment that was removed")
 			}
 			tooOld(t, j.Follow(0), j.First())
@@ -188,9 +159,9 @@ func TestDamageWhileOpen(t *testing.T) {
 func TestOtherFiles(t *testing.T) {
 	dir, paths := many(t, 5)
 	for _, name := range []string{"notes.txt", "1.jsonl", "99999999999999999999.jsonl", "00000000000000000000.jsonl", "0000000000000000000x.jsonl"} {
-		write(t, filepath.Join(dir, name), []byte("mine"))
+		faults.Write(t, filepath.Join(dir, name), []byte("mine"))
 		defer func() {
-			if string(read(t, filepath.Join(dir, name))) != "mine" {
+			if string(faults.Read(t, filepath.Join(dir, name))) != "mine" {
 				t.Errorf("%s was changed", name)
 			}
 		}()
@@ -198,7 +169,7 @@ func TestOtherFiles(t *testing.T) {
 	j := open(t, journal.Options{Dir: dir})
 	inRange(t, j, 1, 5)
 	add(t, j, 6)
-	if n := len(segments(t, dir)); n != len(paths)+4 {
+	if n := len(faults.Segments(t, dir)); n != len(paths)+4 {
 		t.Errorf("%d files", n)
 	}
 }
@@ -206,7 +177,7 @@ func TestOtherFiles(t *testing.T) {
 // A segment's name counts even where nothing is in it.
 func TestNameHoldsNumbers(t *testing.T) {
 	dir, _ := many(t, 5)
-	write(t, filepath.Join(dir, "00000000000000000010.jsonl"), nil)
+	faults.Write(t, filepath.Join(dir, "00000000000000000010.jsonl"), nil)
 	for range 2 {
 		j := open(t, journal.Options{Dir: dir})
 		inRange(t, j, 0, 9)
@@ -231,8 +202,8 @@ func FuzzSegments(f *testing.F) {
 	f.Add([]byte(`{"SEQ":1,"data":null,"data":3}`+"\n"), []byte(`{"seq":9223372036854775807}`+"\n"))
 	f.Fuzz(func(t *testing.T, one, two []byte) {
 		dir := t.TempDir()
-		write(t, filepath.Join(dir, "00000000000000000001.jsonl"), one)
-		write(t, filepath.Join(dir, "00000000000000000003.jsonl"), two)
+		faults.Write(t, filepath.Join(dir, "00000000000000000001.jsonl"), one)
+		faults.Write(t, filepath.Join(dir, "00000000000000000003.jsonl"), two)
 		var last uint64
 		for range 3 {
 			j := open(t, journal.Options{Dir: dir})
@@ -258,4 +229,23 @@ func FuzzSegments(f *testing.F) {
 			closes(t, j)
 		}
 	})
+}
+
+// TestEarlierFormat reads the journal of an earlier version and continues it.
+func TestEarlierFormat(t *testing.T) {
+	dir := filepath.Join(faults.Copy(t, "testdata/state"), "journal")
+	for last := uint64(19); last < 22; last++ {
+		j := open(t, journal.Options{Dir: dir})
+		if j.First() != 1 || j.Last() != last {
+			t.Fatalf("the journal has %d to %d", j.First(), j.Last())
+		}
+		r := j.Follow(0)
+		for seq := uint64(1); seq <= last; seq++ {
+			if e, err := r.Next(t.Context()); err != nil || e.Seq != seq || seq == 1 && e.Type != pannier.EventCatalogUpdated {
+				t.Fatalf("event %d: %+v, %v", seq, e, err)
+			}
+		}
+		add(t, j, last+1)
+		closes(t, j)
+	}
 }

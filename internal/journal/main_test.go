@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -125,33 +123,6 @@ func waits(t testing.TB, r *journal.Reader) {
 func closes(t testing.TB, j *journal.Journal) {
 	t.Helper()
 	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// segments returns the paths of the segments, oldest first.
-func segments(t testing.TB, dir string) []string {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(paths)
-	return paths
-}
-
-func read(t testing.TB, path string) []byte {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-func write(t testing.TB, path string, text []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
