@@ -19,44 +19,79 @@ type importRule struct {
 
 // importRules are the rules of docs/ARCHITECTURE.md, "Packages". cmd/pannier may import every package.
 var importRules = map[string]importRule{
-	"pannier":                               {nil, "the root package holds values: who needs a value must not get a package with it"},
-	"pannier/config":                        {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc", "pannier/publish/prompt"}, "settings are read before anything else; of prompts, they know the names of the formats"},
-	"pannier/watcher":                       {[]string{"pannier/internal/fsx"}, "the watcher reports hints; only the loader decides what changed"},
-	"pannier/loader":                        {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc", "pannier/loader/fields", "pannier/loader/installspec", "pannier/loader/profile", "pannier/loader/pytool", "pannier/loader/repair", "pannier/tools/httptool", "pannier/tools/schema"}, "a declared tool is checked by the code that calls it; the loader hands its watch set on as a value; it never calls the watcher"},
-	"pannier/loader/scan":                   {[]string{"pannier/internal/fsx"}, "a scan reads a directory for any caller, never on the reload path"},
-	"pannier/loader/fields":                 {nil, "the table of frontmatter fields holds values; every reader of a frontmatter follows it"},
-	"pannier/loader/fingerprint":            {[]string{"pannier/internal/fsx"}, "a fingerprint reads a directory for any caller, never on the reload path"},
-	"pannier/loader/installspec":            {[]string{"pannier/internal/yamldoc"}, "install specs are shown and never run"},
-	"pannier/loader/pytool":                 {nil, "the package reads the text of a Python file and can neither open nor run it"},
-	"pannier/loader/lint":                   {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc", "pannier/loader", "pannier/loader/fields", "pannier/loader/profile", "pannier/loader/repair", "pannier/loader/scan"}, "an audit uses the loader, and no package that serves skills"},
-	"pannier/loader/profile":                {[]string{"pannier/internal/yamldoc", "pannier/loader/fields"}, "a verdict is a pure function of a skill, so every surface shows the same one"},
-	"pannier/loader/repair":                 {[]string{"pannier/internal/yamldoc", "pannier/loader/fields"}, "a repair is a pure function of the text, so every reader of a SKILL.md gets the same"},
-	"pannier/registry":                      {nil, "a snapshot is made of values, without reading the disk"},
-	"pannier/registry/rank":                 {nil, "ranking is pure over the skills of one snapshot"},
-	"pannier/registry/resolve":              {[]string{"pannier/registry/rank"}, "resolving is pure over one snapshot"},
-	"pannier/publish/card":                  {[]string{"pannier/internal/plain"}, "the card is pure over one snapshot"},
-	"pannier/publish/prompt":                {nil, "the prompt is pure over one resolution"},
-	"pannier/publish/mcp":                   {[]string{"pannier/publish/prompt", "pannier/service"}, "MCP hosts get what the API gives: the service and functions of the engine answer, and no package of the engine is reached into"},
-	"pannier/service":                       {nil, "who may read and what is recorded is decided on domain types, for every protocol"},
-	"pannier/publish/push":                  {[]string{"pannier/internal/fsx", "pannier/internal/latest", "pannier/publish/card"}, "a publisher knows cards and no target"},
-	"pannier/publish/molecule":              {[]string{"pannier/internal/fsx", "pannier/publish/card", "pannier/publish/push"}, "a target sends the card that it is given"},
-	"pannier/publish/molecule/dev":          {[]string{"pannier/publish/molecule"}, "the development platform shares the wire with the client, nothing else"},
-	"pannier/publish/api":                   {[]string{"pannier/internal/fsx", "pannier/internal/onetime", "pannier/publish/api/psu1", "pannier/publish/api/rpc", "pannier/publish/card", "pannier/publish/prompt", "pannier/service"}, "the socket declares what it needs as interfaces; handlers never reach into loader or registry"},
-	"pannier/publish/api/psu1":              {nil, "the header of a frame is used by its writer and its reader"},
-	"pannier/publish/api/rpc":               {nil, "framing and connections are independent of the methods"},
-	"pannier/publish/mcp/bridge":            {nil, "the bridge forwards messages, whatever serves them"},
-	"pannier/publish/client":                {nil, "a client of the socket must not import the sidecar"},
-	"pannier/console":                       {nil, "the page is files of the binary; it knows no workspace"},
-	"pannier/console/gateway":               {[]string{"pannier/console", "pannier/internal/onetime", "pannier/publish/api", "pannier/publish/client"}, "the gateway forwards requests, and decides nothing about skills"},
-	"pannier/internal/onetime":              {nil, "secrets of one use are independent of what they are for"},
-	"pannier/admin":                         {[]string{"pannier/admin/archive", "pannier/admin/install", "pannier/admin/policy"}, "changes by clients; functions of the engine apply them"},
-	"pannier/admin/archive":                 {[]string{"pannier/internal/fsx", "pannier/loader/scan"}, "an archive is bytes and a directory; the scan says which names are allowed"},
-	"pannier/admin/audit":                   {[]string{"pannier/internal/fsx", "pannier/internal/seqlog"}, "the audit log keeps entries of any kind"},
-	"pannier/admin/install":                 {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc", "pannier/loader", "pannier/loader/fingerprint", "pannier/loader/scan"}, "an installation is checked by the code that finds it later"},
-	"pannier/admin/policy":                  {nil, "policies are rows of a store; the registry judges by them"},
-	"pannier/admin/scans":                   {nil, "findings of scans are rows of a store"},
-	"pannier/admin/upload":                  {[]string{"pannier/internal/fsx"}, "uploads are a directory and rows of a store"},
-	"pannier/sidecar":                       {[]string{"pannier/admin", "pannier/admin/archive", "pannier/admin/audit", "pannier/admin/install", "pannier/admin/policy", "pannier/admin/scans", "pannier/admin/upload", "pannier/config", "pannier/console", "pannier/internal/fsx", "pannier/internal/journal", "pannier/internal/latest", "pannier/internal/logpipe", "pannier/internal/plain", "pannier/internal/policyfile", "pannier/internal/state", "pannier/loader", "pannier/loader/fingerprint", "pannier/loader/scan", "pannier/publish/api", "pannier/publish/card", "pannier/publish/mcp", "pannier/publish/molecule", "pannier/publish/molecule/dev", "pannier/publish/prompt", "pannier/publish/push", "pannier/registry", "pannier/registry/resolve", "pannier/service", "pannier/tools", "pannier/tools/execute", "pannier/tools/httptool", "pannier/tools/runner", "pannier/tools/sandbox", "pannier/watcher"}, "the engine connects the packages; it has no command and prints nothing"},
+	"pannier":                      {nil, "the root package holds values: who needs a value must not get a package with it"},
+	"pannier/config":               {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc", "pannier/publish/prompt"}, "settings are read before anything else; of prompts, they know the names of the formats"},
+	"pannier/watcher":              {[]string{"pannier/internal/fsx"}, "the watcher reports hints; only the loader decides what changed"},
+	"pannier/loader":               {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc", "pannier/loader/fields", "pannier/loader/installspec", "pannier/loader/profile", "pannier/loader/pytool", "pannier/loader/repair", "pannier/tools/httptool", "pannier/tools/schema"}, "a declared tool is checked by the code that calls it; the loader hands its watch set on as a value; it never calls the watcher"},
+	"pannier/loader/scan":          {[]string{"pannier/internal/fsx"}, "a scan reads a directory for any caller, never on the reload path"},
+	"pannier/loader/fields":        {nil, "the table of frontmatter fields holds values; every reader of a frontmatter follows it"},
+	"pannier/loader/fingerprint":   {[]string{"pannier/internal/fsx"}, "a fingerprint reads a directory for any caller, never on the reload path"},
+	"pannier/loader/installspec":   {[]string{"pannier/internal/yamldoc"}, "install specs are shown and never run"},
+	"pannier/loader/pytool":        {nil, "the package reads the text of a Python file and can neither open nor run it"},
+	"pannier/loader/lint":          {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc", "pannier/loader", "pannier/loader/fields", "pannier/loader/profile", "pannier/loader/repair", "pannier/loader/scan"}, "an audit uses the loader, and no package that serves skills"},
+	"pannier/loader/profile":       {[]string{"pannier/internal/yamldoc", "pannier/loader/fields"}, "a verdict is a pure function of a skill, so every surface shows the same one"},
+	"pannier/loader/repair":        {[]string{"pannier/internal/yamldoc", "pannier/loader/fields"}, "a repair is a pure function of the text, so every reader of a SKILL.md gets the same"},
+	"pannier/registry":             {nil, "a snapshot is made of values, without reading the disk"},
+	"pannier/registry/rank":        {nil, "ranking is pure over the skills of one snapshot"},
+	"pannier/registry/resolve":     {[]string{"pannier/registry/rank"}, "resolving is pure over one snapshot"},
+	"pannier/publish/card":         {[]string{"pannier/internal/plain"}, "the card is pure over one snapshot"},
+	"pannier/publish/prompt":       {nil, "the prompt is pure over one resolution"},
+	"pannier/publish/mcp":          {[]string{"pannier/publish/prompt", "pannier/service"}, "MCP hosts get what the API gives: the service and functions of the engine answer, and no package of the engine is reached into"},
+	"pannier/service":              {nil, "who may read and what is recorded is decided on domain types, for every protocol"},
+	"pannier/publish/push":         {[]string{"pannier/internal/fsx", "pannier/internal/latest", "pannier/publish/card"}, "a publisher knows cards and no target"},
+	"pannier/publish/molecule":     {[]string{"pannier/internal/fsx", "pannier/publish/card", "pannier/publish/push"}, "a target sends the card that it is given"},
+	"pannier/publish/molecule/dev": {[]string{"pannier/publish/molecule"}, "the development platform shares the wire with the client, nothing else"},
+	"pannier/publish/api":          {[]string{"pannier/internal/fsx", "pannier/internal/onetime", "pannier/publish/api/psu1", "pannier/publish/api/rpc", "pannier/publish/card", "pannier/publish/prompt", "pannier/service"}, "the socket declares what it needs as interfaces; handlers never reach into loader or registry"},
+	"pannier/publish/api/psu1":     {nil, "the header of a frame is used by its writer and its reader"},
+	"pannier/publish/api/rpc":      {nil, "framing and connections are independent of the methods"},
+	"pannier/publish/mcp/bridge":   {nil, "the bridge forwards messages, whatever serves them"},
+	"pannier/publish/client":       {nil, "a client of the socket must not import the sidecar"},
+	"pannier/console":              {[]string{"pannier/config", "pannier/publish/api", "pannier/sidecar"}, "the page is files of the binary; it knows no workspace"},
+	"pannier/console/gateway":      {[]string{"pannier/console", "pannier/internal/onetime", "pannier/publish/api", "pannier/publish/client"}, "the gateway forwards requests, and decides nothing about skills"},
+	"pannier/internal/onetime":     {nil, "secrets of one use are independent of what they are for"},
+	"pannier/admin":                {[]string{"pannier/admin/archive", "pannier/admin/install", "pannier/admin/policy"}, "changes by clients; functions of the engine apply them"},
+	"pannier/admin/archive":        {[]string{"pannier/internal/fsx", "pannier/loader/scan"}, "an archive is bytes and a directory; the scan says which names are allowed"},
+	"pannier/admin/audit":          {[]string{"pannier/internal/fsx", "pannier/internal/seqlog"}, "the audit log keeps entries of any kind"},
+	"pannier/admin/install":        {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc", "pannier/loader", "pannier/loader/fingerprint", "pannier/loader/scan"}, "an installation is checked by the code that finds it later"},
+	"pannier/admin/policy":         {nil, "policies are rows of a store; the registry judges by them"},
+	"pannier/admin/scans":          {nil, "findings of scans are rows of a store"},
+	"pannier/admin/upload":         {[]string{"pannier/internal/fsx"}, "uploads are a directory and rows of a store"},
+	"pannier/sidecar": {[]string{
+		"pannier/admin",
+		"pannier/admin/archive",
+		"pannier/admin/audit",
+		"pannier/admin/install",
+		"pannier/admin/policy",
+		"pannier/admin/scans",
+		"pannier/admin/upload",
+		"pannier/config",
+		"pannier/internal/fsx",
+		"pannier/internal/journal",
+		"pannier/internal/latest",
+		"pannier/internal/logpipe",
+		"pannier/internal/plain",
+		"pannier/internal/policyfile",
+		"pannier/internal/state",
+		"pannier/loader",
+		"pannier/loader/fingerprint",
+		"pannier/loader/scan",
+		"pannier/publish/api",
+		"pannier/publish/card",
+		"pannier/publish/mcp",
+		"pannier/publish/molecule",
+		"pannier/publish/molecule/dev",
+		"pannier/publish/prompt",
+		"pannier/publish/push",
+		"pannier/registry",
+		"pannier/registry/resolve",
+		"pannier/service",
+		"pannier/tools",
+		"pannier/tools/execute",
+		"pannier/tools/httptool",
+		"pannier/tools/runner",
+		"pannier/tools/sandbox",
+		"pannier/watcher",
+	}, "the engine connects the packages; it has no command and prints nothing"},
 	"pannier/replay":                        {[]string{"pannier/config", "pannier/internal/seqlog", "pannier/publish/client", "pannier/registry", "pannier/registry/resolve", "pannier/sidecar", "pannier/tools/httptool"}, "requests are repeated by the engine that answered them"},
 	"pannier/internal/plain":                {nil, "texts are cleaned for a line in one way"},
 	"pannier/console/e2e":                   {nil, "it has tests alone, which drive the built binary from outside"},
@@ -85,6 +120,26 @@ var importRules = map[string]importRule{
 	"pannier/internal/policyfile":           {[]string{"pannier/internal/fsx"}, "the policy file keeps rows of any owner"},
 	"pannier/internal/seqlog":               {[]string{"pannier/internal/fsx"}, "segments of a log are independent of its lines"},
 	"pannier/internal/state":                {[]string{"pannier/internal/fsx"}, "the store keeps values of any owner"},
+}
+
+// core are the packages of the core, and modules those around it, each with the packages below it.
+var (
+	core    = []string{"pannier/watcher", "pannier/loader", "pannier/registry", "pannier/publish/api", "pannier/publish/card", "pannier/publish/push", "pannier/publish/prompt", "pannier/publish/molecule", "pannier/service", "pannier/config", "pannier/internal", "pannier/sidecar"}
+	modules = []string{"pannier/console"}
+)
+
+// TestCoreImportsNoModule: cmd/pannier hands the modules to the sidecar.
+func TestCoreImportsNoModule(t *testing.T) {
+	isAny := func(list []string, path string) bool {
+		return slices.ContainsFunc(list, func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") })
+	}
+	for _, p := range listPackages(t) {
+		for _, imported := range p.Imports {
+			if (p.ImportPath == "pannier" || isAny(core, p.ImportPath)) && isAny(modules, imported) {
+				t.Errorf("%s is of the core and imports the module %s: add to sidecar.Module what it needs", p.ImportPath, imported)
+			}
+		}
+	}
 }
 
 // rootMayNot lists what the root package must stay free of: it has no goroutine, no file, no socket and no logger.

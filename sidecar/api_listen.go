@@ -18,7 +18,6 @@ import (
 
 	"pannier"
 	"pannier/config"
-	"pannier/console"
 	"pannier/internal/fsx"
 	"pannier/publish/api"
 )
@@ -33,9 +32,12 @@ type apiListener struct {
 }
 
 // listenAPI opens the listener, nil where the settings have none.
-func listenAPI(ctx context.Context, s config.Settings, log hclog.Logger) (*apiListener, error) {
+func listenAPI(ctx context.Context, s config.Settings, modules []Module, log hclog.Logger) (*apiListener, error) {
 	if s.APIListen == "" {
-		return nil, checkNoBrowsers(s)
+		if len(s.APIAllowOrigins) > 0 {
+			return nil, &Error{Message: "api_allow_origins needs api_listen: the socket is not reached by a browser", Hint: "give --api-listen too"}
+		}
+		return nil, nil
 	}
 	if s.APITokens == "" {
 		return nil, &Error{
@@ -53,41 +55,33 @@ func listenAPI(ctx context.Context, s config.Settings, log hclog.Logger) (*apiLi
 		return nil, err
 	}
 	a := &apiListener{Listener: ln, tokens: tokens, webConfig: s.WebConfig, log: log, browsers: api.Browsers{Origins: s.APIAllowOrigins}}
-	if s.Console {
-		err = a.addConsole(s)
-	}
-	if err != nil {
-		ln.Close()
-		return nil, err
+	for _, m := range modules {
+		if m.Page == nil {
+			continue
+		}
+		if page := m.Page(s); page != nil {
+			a.browsers.Page = page
+			if err := a.checkPage(m.Name); err != nil {
+				ln.Close()
+				return nil, err
+			}
+		}
 	}
 	return a, nil
 }
 
-// checkNoBrowsers refuses settings for pages without a listener that they could reach.
-func checkNoBrowsers(s config.Settings) error {
-	switch {
-	case s.Console:
-		return &Error{Message: "console needs api_listen: the socket is not reached by a browser", Hint: "give --api-listen too, or run `pannier console`"}
-	case len(s.APIAllowOrigins) > 0:
-		return &Error{Message: "api_allow_origins needs api_listen: the socket is not reached by a browser", Hint: "give --api-listen too"}
-	}
-	return nil
-}
-
-// addConsole serves the page, unless the token that is typed into it could be read on the network.
-func (a *apiListener) addConsole(s config.Settings) error {
-	tls, err := config.HasTLS(s.WebConfig)
+// checkPage refuses to serve the page of a module where the token that is typed into it could be read on the network.
+func (a *apiListener) checkPage(module string) error {
+	tls, err := config.HasTLS(a.webConfig)
 	if err != nil {
-		return &Error{Message: fmt.Sprintf("web_config %s: %v", s.WebConfig, err), Hint: "it is a file of Prometheus's exporter-toolkit"}
+		return &Error{Message: fmt.Sprintf("web_config %s: %v", a.webConfig, err), Hint: "it is a file of Prometheus's exporter-toolkit"}
 	}
 	if !tls && !a.isLoopback() {
 		return &Error{
-			Message: fmt.Sprintf("console needs TLS on %s: tokens could be read on the network", a.Addr()),
+			Message: fmt.Sprintf("%s needs TLS on %s: tokens could be read on the network", module, a.Addr()),
 			Hint:    "name a file with tls_server_config by --web-config, or listen on 127.0.0.1",
 		}
 	}
-	a.browsers.Page = console.Handler(console.Options{Mode: console.ModeToken, EmbedOrigins: s.APIAllowOrigins})
-	a.browsers.IsPage = func(path string) bool { return path == "/" || console.IsPath(path) }
 	return nil
 }
 

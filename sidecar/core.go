@@ -68,6 +68,7 @@ type core struct {
 	lastBatch atomic.Uint64             // the Seq of the batch that was taken in last
 	batchDone chan struct{}             // has a value after a batch was taken in
 	garbage   *garbage
+	parts     []openPart // of modules
 	ofSkills  atomic.Pointer[skillsHealth]
 }
 
@@ -90,6 +91,11 @@ func (c *core) run(all *tasks, hangups <-chan os.Signal) {
 	all.run("tools", c.closeRunner)
 	all.run("systemd", func(ctx context.Context) error { c.notifySystemd(ctx); return nil })
 	all.run("platforms", c.platforms.run)
+	for _, p := range c.parts {
+		if p.Run != nil {
+			all.run(p.name, p.Run)
+		}
+	}
 }
 
 func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg prometheus.Registerer, log hclog.Logger) (*core, error) {
@@ -134,7 +140,7 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 }
 
 // handler composes what the socket answers with.
-func (c *core) handler(reg prometheus.Registerer, metrics http.Handler) *api.Handler {
+func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Options) (*api.Handler, error) {
 	o := c.handlerOptions(c.log.Named("api"))
 	o.Rescan, o.Health, o.Alive, o.Watched, o.Emit, o.Registerer = c.rescan, c.health, c.alive, c.isReady, c.events.emit, reg
 	o.TurnEvents.Emit = c.events.offer
@@ -142,6 +148,15 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler) *api.Han
 	o.Scans, o.RPC, o.Installs, o.Tools = c.scans(), c.rpc(), c.installs(), c.toolsAPI()
 	o.Service = c.newService(c.rescan, c.events.emit)
 	o.Runner = c.runnerAPI()
+	err := c.openModules(opts.Modules, Host{
+		Settings: c.settings, Environ: opts.Environ, Build: c.build, Registerer: reg, Snapshot: c.registry.Current, Service: o.Service, Emit: c.events.emit,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range c.parts {
+		o.Routes = append(o.Routes, p.Routes...)
+	}
 	o.Metrics, o.Resources = metrics, c.resources
 	var h *api.Handler
 	if c.mcp = c.newMCP(reg, o.Service, func() *api.Handler { return h }); c.mcp != nil {
@@ -149,7 +164,7 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler) *api.Han
 	}
 	h = api.New(o)
 	c.garbage.onQuiet = h.DropLists
-	return h
+	return h, nil
 }
 
 // resources reads the links and examples of a skill, unless it is known to have none.

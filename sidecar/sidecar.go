@@ -35,7 +35,7 @@ func openListeners(ctx context.Context, o Options, log hclog.Logger) (*listeners
 		return nil, socketError(err, s)
 	}
 	if on.probes, err = listen(ctx, s); err == nil {
-		on.tcp, err = listenAPI(ctx, s, log)
+		on.tcp, err = listenAPI(ctx, s, o.Modules, log)
 	}
 	if err != nil {
 		on.close()
@@ -100,6 +100,8 @@ type Options struct {
 	// installs nothing, writes to no disk, and serves MCP whatever the settings say. Of the state directory it reads what was disabled
 	// or blocked.
 	Private bool
+	// Modules are the features around the core; optional.
+	Modules []Module
 	// Hangups has a value for each rescan that the operator asks for; optional.
 	Hangups <-chan os.Signal
 }
@@ -124,6 +126,13 @@ func New(o Options) (*Sidecar, error) {
 	}
 	if err := errors.Join(checkWorkspace(o.Settings), checkDescriptors()); err != nil {
 		return nil, err
+	}
+	for _, m := range o.Modules {
+		if m.Settings != nil {
+			if err := m.Settings(o.Settings); err != nil {
+				return nil, err
+			}
+		}
 	}
 	s := &Sidecar{Options: o, log: openLog(o.LogTo, o.NewLogger), reg: newMetricsRegistry(o.Build)}
 	s.log.register(s.reg)
@@ -243,7 +252,10 @@ func (s *Sidecar) start(ctx context.Context) error {
 		return err
 	}
 	c.socketLost, c.probes, c.tcp = s.listeners.lost, s.listeners.probes, s.listeners.tcp
-	handler := c.handler(s.reg, s.startup.metrics)
+	handler, err := c.handler(s.reg, s.startup.metrics, s.Options)
+	if err != nil {
+		return err
+	}
 	s.startup.open(c, handler)
 	if c.tcp != nil {
 		s.tasks.run("tcp", func(ctx context.Context) error { return c.tcp.serve(ctx, handler) })

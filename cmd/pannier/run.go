@@ -41,7 +41,7 @@ each change, push and problem. Elsewhere, and with --log-format=text or json, it
 			if err != nil {
 				return err
 			}
-			o := sidecar.Options{Settings: s, Environ: p.environ, Build: build(), LogTo: p.err}
+			o := sidecar.Options{Settings: s, Environ: p.environ, Build: build(), LogTo: p.err, Modules: modules()}
 			stops := []os.Signal{syscall.SIGTERM, syscall.SIGINT}
 			if onTerminal {
 				stops = append(stops, syscall.SIGHUP)

@@ -99,7 +99,8 @@ func encode(value any) (encoded, error) {
 	return withTag(append(body, '\n')), err
 }
 
-func writeJSON(w http.ResponseWriter, r *http.Request, value any) error {
+// WriteJSON answers a request with a value, and with its ETag where it is a GET.
+func WriteJSON(w http.ResponseWriter, r *http.Request, value any) error {
 	answer, err := encode(value)
 	if err != nil {
 		return err
@@ -156,9 +157,9 @@ func matches(values []string, tag string) bool {
 	return false
 }
 
-// prefers reports whether Accept names one media type with a higher quality than another, or as high and earlier (RFC
+// Prefers reports whether Accept names one media type with a higher quality than another, or as high and earlier (RFC
 // 9110, 12.5.1). The other is the default.
-func prefers(w http.ResponseWriter, r *http.Request, mediaType, other string) bool {
+func Prefers(w http.ResponseWriter, r *http.Request, mediaType, other string) bool {
 	w.Header()["Vary"] = varyAccept
 	if len(r.Header["Accept"]) == 0 {
 		return false

@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,6 +76,8 @@ type Options struct {
 	Tools
 	// RPC are the options of JSON-RPC alone; the zero value leaves out what depends on them.
 	RPC RPC
+	// Routes are those of modules.
+	Routes []Route
 	// MCP answers hosts of the Model Context Protocol; optional. It returns when the context of the request is done.
 	MCP http.Handler
 
@@ -133,7 +136,7 @@ func New(o Options) *Handler {
 	h.denials = newDenials(&h.Options)
 	h.calls = h.newRPC()
 	h.openAPIText = sync.OnceValues(func() (encoded, error) { return encode(h.openAPI()) })
-	for _, route := range routes() {
+	for _, route := range slices.Concat(routes(), moduleRoutes(o.Routes)) {
 		if route.has == nil || route.has(&h.Options) {
 			h.add(route)
 		}

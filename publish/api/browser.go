@@ -14,9 +14,13 @@ import (
 type Browsers struct {
 	// Origins are those of other pages, as browsers send them.
 	Origins []string
-	// Page serves the page of the same origin, at paths that IsPage reports; nil is none. It checks no token.
-	Page   http.Handler
-	IsPage func(path string) bool
+	Page    *Page // of the same origin; nil means none
+}
+
+// Page is a page for browsers. It is served without a token.
+type Page struct {
+	http.Handler
+	IsPath func(path string) bool // reports whether a path is one of the page
 }
 
 // exposedHeaders are those of answers that a page of another origin may read beside the usual ones.

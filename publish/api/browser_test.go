@@ -18,8 +18,10 @@ import (
 func browsers() api.Browsers {
 	return api.Browsers{
 		Origins: []string{"https://canvas.example"},
-		Page:    http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("the page")) }),
-		IsPage:  func(path string) bool { return strings.HasPrefix(path, "/console/") },
+		Page: &api.Page{
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("the page")) }),
+			IsPath:  func(path string) bool { return strings.HasPrefix(path, "/console/") },
+		},
 	}
 }
 

@@ -192,7 +192,8 @@ func (h *Handler) checkScope(r *http.Request, needed Scope) *statusError {
 	}
 }
 
-func actorOf(r *http.Request) pannier.Actor {
+// ActorOf returns who sends a request, as the audit log and events have it.
+func ActorOf(r *http.Request) pannier.Actor {
 	caller, ok := CallerFrom(r.Context())
 	if ok && caller.Token != "" {
 		return pannier.Actor{Kind: "tcp", Name: caller.Token}

@@ -55,7 +55,7 @@ func newDenials(o *Options) *denials {
 // record reports a denied request. what names it, by its route or its method; change says that it could change something.
 func (d *denials) record(r *http.Request, denied *statusError, what string, change bool) {
 	d.total.WithLabelValues(denied.code).Inc()
-	actor := actorOf(r)
+	actor := ActorOf(r)
 	if _, known := CallerFrom(r.Context()); !known {
 		actor = pannier.Actor{Kind: "tcp"}
 	}

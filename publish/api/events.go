@@ -46,12 +46,12 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, _ *pannier.Snap
 	if err != nil {
 		return err
 	}
-	leave, err := h.enterStream(w)
+	leave, err := h.EnterStream(w)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	ctx, cancel := untilShutdown(r.Context())
+	ctx, cancel := UntilShutdown(r.Context())
 	defer cancel()
 	if err := s.run(ctx); errors.Is(err, os.ErrDeadlineExceeded) {
 		h.metrics.dropped.Inc()
@@ -60,8 +60,8 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, _ *pannier.Snap
 	return nil // the status has been sent
 }
 
-// enterStream takes one of the places of event streams until leave is called.
-func (h *Handler) enterStream(w http.ResponseWriter) (leave func(), err error) {
+// EnterStream takes one of the places of event streams until leave is called.
+func (h *Handler) EnterStream(w http.ResponseWriter) (leave func(), err error) {
 	if h.streams.Add(1) > int64(h.capacity.Streams) {
 		h.streams.Add(-1)
 		endConnection(w)
@@ -197,8 +197,8 @@ func (s *stream) write(text []byte) error {
 
 type servingKey struct{}
 
-// untilShutdown returns a context that is also done when the server stops taking requests: a stream never ends by itself.
-func untilShutdown(ctx context.Context) (context.Context, context.CancelFunc) {
+// UntilShutdown returns a context that is also done when the server stops taking requests: a stream never ends by itself.
+func UntilShutdown(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	serving, ok := ctx.Value(servingKey{}).(context.Context)
 	if !ok {

@@ -26,9 +26,6 @@ func (h *Handler) Patterns() map[string][]string {
 // FieldSchemas returns the fields whose schemas are written down.
 func FieldSchemas() []string { return slices.Sorted(maps.Keys(fieldSchemas)) }
 
-// ActorOf is who asks.
-var ActorOf = actorOf
-
 // WhileHeld is done when a token does not hold any more.
 var WhileHeld = cancelOnRevoke
 

@@ -22,7 +22,7 @@ func (h *Handler) CallTool(ctx context.Context, call pannier.ToolRequest) (panni
 	if err := h.requireScope(r, "tools/call of MCP", ScopeCall); err != nil {
 		return pannier.ToolResult{}, asRefusal(err)
 	}
-	call.Actor = actorOf(r)
+	call.Actor = ActorOf(r)
 	call.Owner = call.Actor.Owner()
 	return h.Tools.Call(ctx, call)
 }

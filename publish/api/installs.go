@@ -110,7 +110,7 @@ func (h *Handler) install(r *http.Request, _ *pannier.Snapshot) (result pannier.
 	if err != nil {
 		return result, err
 	}
-	result, _, err = h.Install(r.Context(), actorOf(r), req, src)
+	result, _, err = h.Install(r.Context(), ActorOf(r), req, src)
 	return result, err
 }
 
@@ -121,7 +121,7 @@ func (h *Handler) installAny(w http.ResponseWriter, r *http.Request, s *pannier.
 		if err != nil {
 			return err
 		}
-		return writeJSON(w, r, result)
+		return WriteJSON(w, r, result)
 	}
 	req, src, err := installRequest(r)
 	if err != nil {
@@ -131,11 +131,11 @@ func (h *Handler) installAny(w http.ResponseWriter, r *http.Request, s *pannier.
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, r, list)
+	return WriteJSON(w, r, list)
 }
 
 func (h *Handler) installSeveral(r *http.Request, req pannier.InstallSeveral, src pannier.InstallSource) (list pannier.FolderList, err error) {
-	folders, err := h.InstallSeveral(r.Context(), actorOf(r), req, src)
+	folders, err := h.InstallSeveral(r.Context(), ActorOf(r), req, src)
 	if err != nil {
 		return list, err
 	}
@@ -206,7 +206,7 @@ func removes(by func(*Handler) removal) endpoint {
 	return returns(func(h *Handler, r *http.Request, _ *pannier.Snapshot) (result pannier.InstallResult, err error) {
 		req, err := removeRequest(r)
 		if err == nil {
-			result, _, err = by(h)(r.Context(), actorOf(r), req)
+			result, _, err = by(h)(r.Context(), ActorOf(r), req)
 		}
 		return result, err
 	})
@@ -264,5 +264,5 @@ func (h *Handler) promote(r *http.Request, _ *pannier.Snapshot) (recorded pannie
 	if err != nil {
 		return recorded, err
 	}
-	return h.Promote(r.Context(), actorOf(r), p)
+	return h.Promote(r.Context(), ActorOf(r), p)
 }

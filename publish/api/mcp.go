@@ -33,7 +33,7 @@ var mcpRoutes = []route{
 
 // mcp answers a request of an MCP host. An answer that is a stream of events counts among those of GET /v1/events.
 func (h *Handler) mcp(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	ctx, cancel := untilShutdown(r.Context())
+	ctx, cancel := UntilShutdown(r.Context())
 	defer cancel()
 	out := &mcpWriter{ResponseWriter: w, handler: h, request: r, cancel: cancel}
 	defer out.end()
@@ -64,7 +64,7 @@ func (w *mcpWriter) WriteHeader(status int) {
 		w.ResponseWriter.WriteHeader(status)
 		return
 	}
-	leave, err := w.handler.enterStream(w.ResponseWriter)
+	leave, err := w.handler.EnterStream(w.ResponseWriter)
 	if err != nil {
 		w.handler.fail(w.ResponseWriter, w.request, err)
 		w.stream = &eventQueue{failed: err}

@@ -110,7 +110,7 @@ func (h *Handler) environment(_ *http.Request, s *pannier.Snapshot) (pannier.Env
 }
 
 func (h *Handler) putEnvironment(r *http.Request, _ *pannier.Snapshot, env pannier.Environment) (pannier.Environment, error) {
-	_, s, err := h.PutEnvironment(r.Context(), actorOf(r), env)
+	_, s, err := h.PutEnvironment(r.Context(), ActorOf(r), env)
 	if err != nil {
 		return pannier.Environment{}, err
 	}
@@ -147,7 +147,7 @@ func (h *Handler) setPolicy(r *http.Request, s *pannier.Snapshot, change pannier
 	if e, ok := s.Lookup(key.Slug); ok && key.SourceKind == "" {
 		key.SourceKind = e.SourceKind
 	}
-	policy, _, err := h.SetPolicy(r.Context(), actorOf(r), key, change)
+	policy, _, err := h.SetPolicy(r.Context(), ActorOf(r), key, change)
 	return policy, err
 }
 

@@ -69,7 +69,7 @@ type acknowledgement struct {
 }
 
 func (h *Handler) acknowledge(r *http.Request, _ *pannier.Snapshot, body acknowledgement) (health pannier.Health, err error) {
-	if _, err := h.Acknowledge(r.Context(), actorOf(r), body.Condition); err != nil {
+	if _, err := h.Acknowledge(r.Context(), ActorOf(r), body.Condition); err != nil {
 		return health, err
 	}
 	return h.Health(), nil

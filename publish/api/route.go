@@ -55,7 +55,7 @@ func returns[T any](answer func(*Handler, *http.Request, *pannier.Snapshot) (T, 
 		if err != nil {
 			return err
 		}
-		return writeJSON(w, r, value)
+		return WriteJSON(w, r, value)
 	})
 }
 

@@ -198,12 +198,12 @@ func (h *Handler) socket(w http.ResponseWriter, r *http.Request, _ *pannier.Snap
 			return h.deny(r, err)
 		}
 	}
-	leave, ok := trackUpgraded(r.Context())
+	leave, ok := TrackUpgraded(r.Context())
 	if !ok {
 		return http.ErrServerClosed
 	}
 	defer leave()
-	stop, cancel := untilShutdown(r.Context())
+	stop, cancel := UntilShutdown(r.Context())
 	defer cancel()
 	err := h.calls.Accept(w, r, stop)
 	if errors.Is(err, rpc.ErrFull) {

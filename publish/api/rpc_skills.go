@@ -210,7 +210,7 @@ func (h *Handler) rpcSetPolicy(r *http.Request, _ *pannier.Snapshot, p rpcSetPol
 		return nil, invalidParams("skill_slug is missing", "name the skill as skills/list does")
 	}
 	key := pannier.PolicyKey{Slug: *p.SkillSlug, SourceKind: cmp.Or(p.SourceKind, pannier.SourceWorkspace)}
-	policy, _, err := h.SetPolicy(r.Context(), actorOf(r), key, p.PolicyChange)
+	policy, _, err := h.SetPolicy(r.Context(), ActorOf(r), key, p.PolicyChange)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (h *Handler) rpcUploadStart(r *http.Request, _ *pannier.Snapshot, p rpcUplo
 	if p.UnpackedHint != nil {
 		up.UnpackedHint = *p.UnpackedHint
 	}
-	started, err := h.Uploads.Start(r.Context(), actorOf(r).Owner(), up)
+	started, err := h.Uploads.Start(r.Context(), ActorOf(r).Owner(), up)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (h *Handler) withUpload(r *http.Request, p rpcUploadParams, ask func(ctx co
 	if p.UploadID == "" {
 		return pannier.Upload{}, &pannier.Refusal{Code: "upload.id", Message: "upload_id is empty", Hint: "give that of skills/upload/start"}
 	}
-	return ask(r.Context(), actorOf(r).Owner(), p.UploadID)
+	return ask(r.Context(), ActorOf(r).Owner(), p.UploadID)
 }
 
 type rpcUpload struct {
@@ -146,7 +146,7 @@ func (h *Handler) rpcChunk(r *http.Request, frame io.Reader) rpc.Notification {
 	case fault != nil:
 		return h.chunkFault(r, c, h.nextOffset(r, c, fault), fault)
 	}
-	ack, err := h.Uploads.Append(r.Context(), actorOf(r).Owner(), c, frame)
+	ack, err := h.Uploads.Append(r.Context(), ActorOf(r).Owner(), c, frame)
 	if err != nil {
 		return h.chunkFault(r, c, h.nextOffset(r, c, err), err)
 	}
@@ -158,7 +158,7 @@ func (h *Handler) nextOffset(r *http.Request, c pannier.UploadChunk, err error) 
 	if fault, ok := errors.AsType[*pannier.UploadFault](err); ok {
 		return fault.Next
 	}
-	up, err := h.Uploads.Status(r.Context(), actorOf(r).Owner(), c.UploadID)
+	up, err := h.Uploads.Status(r.Context(), ActorOf(r).Owner(), c.UploadID)
 	if err != nil || up.Status != pannier.UploadReceiving {
 		return -1
 	}

@@ -39,12 +39,12 @@ func (h *Handler) runner(w http.ResponseWriter, r *http.Request, _ *pannier.Snap
 	case !strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
 		return &statusError{http.StatusUpgradeRequired, "no_websocket", "this is not a request for a WebSocket", "run \"pannier runner\""}
 	}
-	leave, ok := trackUpgraded(r.Context())
+	leave, ok := TrackUpgraded(r.Context())
 	if !ok {
 		return http.ErrServerClosed
 	}
 	defer leave()
-	stop, cancel := untilShutdown(r.Context())
+	stop, cancel := UntilShutdown(r.Context())
 	defer cancel()
 	err := h.Runner.Accept(w, r, stop)
 	if errors.Is(err, ErrRunnerConnected) {

@@ -82,7 +82,7 @@ func (h *Handler) scan(r *http.Request, s *pannier.Snapshot) (report pannier.Sca
 			return report, err
 		}
 	}
-	report, _, err = h.Scan(r.Context(), actorOf(r), e.Skill, req)
+	report, _, err = h.Scan(r.Context(), ActorOf(r), e.Skill, req)
 	if errors.Is(err, pannier.ErrChanged) {
 		err = service.ErrChanging
 	}

@@ -137,8 +137,8 @@ func (h *Handler) content(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 	if r.Method != http.MethodHead {
 		h.Service.RecordLoaded(text)
 	}
-	if prefers(w, r, "text/markdown", "application/json") {
+	if Prefers(w, r, "text/markdown", "application/json") {
 		return writeBody(w, r, "text/markdown; charset=utf-8", []byte(text.Body))
 	}
-	return writeJSON(w, r, h.Service.Content(r.Context(), text))
+	return WriteJSON(w, r, h.Service.Content(r.Context(), text))
 }

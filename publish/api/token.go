@@ -147,7 +147,7 @@ func (h *Handler) WithTokens(tokens func() []Token) http.Handler {
 func (h *Handler) OverTCP(tokens func() []Token, b Browsers) http.Handler {
 	failed := &throttle{}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if b.Page != nil && b.IsPage(r.URL.Path) {
+		if b.Page != nil && b.Page.IsPath(r.URL.Path) {
 			h.servePage(&b, w, r)
 			return
 		}

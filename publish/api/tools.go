@@ -53,28 +53,28 @@ var toolRoutes = []route{
 }
 
 func (h *Handler) listTools(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	return writeJSON(w, r, h.Tools.List(s))
+	return WriteJSON(w, r, h.Tools.List(s))
 }
 
 // callTool answers with the result of a call. What was refused before anything ran is an error.
 func (h *Handler) callTool(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	req := pannier.ToolRequest{Name: r.PathValue("name"), Actor: actorOf(r), Owner: actorOf(r).Owner()}
+	req := pannier.ToolRequest{Name: r.PathValue("name"), Actor: ActorOf(r), Owner: ActorOf(r).Owner()}
 	if err := readToolCall(r, &req.ToolCall); err != nil {
 		return err
 	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{}) // a connection within the process has no deadlines
 	_ = control.SetWriteDeadline(time.Now().Add(maxToolCall))
-	ctx, cancel := untilShutdown(r.Context())
+	ctx, cancel := UntilShutdown(r.Context())
 	defer cancel()
-	if prefers(w, r, "text/event-stream", "application/json") {
+	if Prefers(w, r, "text/event-stream", "application/json") {
 		return h.streamTool(ctx, w, control, req)
 	}
 	result, err := h.Tools.Call(ctx, req)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, r, result)
+	return WriteJSON(w, r, result)
 }
 
 // readToolCall reads the body of a call; nothing is a call without arguments.
@@ -96,7 +96,7 @@ func readToolCall(r *http.Request, call *pannier.ToolCall) error {
 
 // streamTool answers with server-sent events: output or progress as it comes, then result, or error.
 func (h *Handler) streamTool(ctx context.Context, w http.ResponseWriter, control *http.ResponseController, req pannier.ToolRequest) error {
-	leave, err := h.enterStream(w)
+	leave, err := h.EnterStream(w)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (h *Handler) cancelTool(r *http.Request, _ *pannier.Snapshot) (canceledCall
 }
 
 func (h *Handler) cancel(r *http.Request, id string) (canceledCall, error) {
-	if !h.Tools.Cancel(actorOf(r).Owner(), id) {
+	if !h.Tools.Cancel(ActorOf(r).Owner(), id) {
 		return canceledCall{}, &statusError{http.StatusNotFound, "call_not_found", "no call " + strconv.Quote(pannier.Truncate(id, 128)) + " of this client goes on", "use the call_id of the call; it may have ended"}
 	}
 	return canceledCall{id, true}, nil
@@ -214,7 +214,7 @@ func (h *Handler) rpcCallTool(r *http.Request, _ *pannier.Snapshot, p rpcToolPar
 	if p.Name == nil {
 		return nil, invalidParams("name is missing", "name the tool as `pannier tool list` does")
 	}
-	return h.Tools.Call(r.Context(), pannier.ToolRequest{ToolCall: p.ToolCall, Name: *p.Name, Actor: actorOf(r), Owner: actorOf(r).Owner()})
+	return h.Tools.Call(r.Context(), pannier.ToolRequest{ToolCall: p.ToolCall, Name: *p.Name, Actor: ActorOf(r), Owner: ActorOf(r).Owner()})
 }
 
 type rpcCancelParams struct {

@@ -33,7 +33,7 @@ func (h *Handler) rpcRegisterTool(r *http.Request, _ *pannier.Snapshot, p rpcReg
 		return nil, invalidParams("a tool belongs to a WebSocket, and this is POST", "register it over GET /v1/rpc")
 	}
 	name := *p.Name
-	remove, err := h.Tools.Register(actorOf(r).Owner(), name, func(ctx context.Context, arguments json.RawMessage) (pannier.ToolResult, error) {
+	remove, err := h.Tools.Register(ActorOf(r).Owner(), name, func(ctx context.Context, arguments json.RawMessage) (pannier.ToolResult, error) {
 		return invoke(ctx, peer, name, arguments)
 	})
 	if err != nil {

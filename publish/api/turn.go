@@ -172,7 +172,7 @@ func (h *Handler) prompt(w http.ResponseWriter, r *http.Request, s *pannier.Snap
 	if err != nil {
 		return err
 	}
-	asJSON := prefers(w, r, "application/json", "text/plain")
+	asJSON := Prefers(w, r, "application/json", "text/plain")
 	if prompt.NeedsBodies(turn.Format) || turn.Limits.MaxChars != nil || turn.Limits.MaxTokens != nil {
 		return h.writePrompt(w, r, s, turn, asJSON)
 	}
@@ -209,7 +209,7 @@ func (h *Handler) turnPrompt(w http.ResponseWriter, r *http.Request, s *pannier.
 	if err != nil {
 		return err
 	}
-	return h.writePrompt(w, r, s, turn, prefers(w, r, "application/json", "text/plain"))
+	return h.writePrompt(w, r, s, turn, Prefers(w, r, "application/json", "text/plain"))
 }
 
 func (h *Handler) writePrompt(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot, turn pannier.Turn, asJSON bool) error {

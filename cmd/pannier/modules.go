@@ -1,0 +1,11 @@
+package main
+
+import (
+	"pannier/console"
+	"pannier/sidecar"
+)
+
+// modules returns the modules of a sidecar.
+func modules() []sidecar.Module {
+	return []sidecar.Module{console.Module()}
+}
