@@ -12,7 +12,7 @@ import (
 	"pannier/service"
 )
 
-// Bounds of what is read for one prompt. Skills beyond them have no body, and so are omitted.
+// Bounds of what is read for one prompt. Of skills beyond them the prompt has no body.
 const (
 	maxBodies     = 1000
 	maxBodyBytes  = 32 << 20 // of all bodies together
@@ -31,7 +31,7 @@ func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.
 		into.resolve(t, turn)
 		clear(into.read)
 		into.snapshot, into.read = s, into.read[:0]
-		bodies, err := h.bodies(ctx, wanted(s, turn, into.active()), rescans == promptRescans, into)
+		texts, err := h.bodies(ctx, turn, rescans == promptRescans, into)
 		if errors.Is(err, pannier.ErrChanged) {
 			if s, err = h.Rescan(ctx, true); err == nil {
 				continue
@@ -40,62 +40,60 @@ func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.
 		if err != nil {
 			return err
 		}
-		resources, err := h.resources(ctx, s, turn.Format, bodies)
-		if err != nil {
+		if texts.Resources, err = h.resources(ctx, s, turn.Format, texts.Bodies); err != nil {
 			return err
 		}
 		for i, b := range into.read {
-			into.read[i].resources = resources[b.Slug]
+			into.read[i].resources = texts.Resources[b.Slug]
 		}
-		h.withPeers(t.sections).WithResources(resources).RenderActive(into.active(), bodies, turn.Format, h.budget(turn), &into.section)
+		h.withPeers(t.sections).RenderActive(into.active(), texts, turn.Format, h.budget(turn), &into.section)
 		into.keepShown()
 		return nil
 	}
 }
 
-func wanted(s *pannier.Snapshot, turn pannier.Turn, active prompt.Active) []string {
+// bodies reads those of the skills whose bodies the prompt of a turn can show, by slug, and lists in the answer what it read. One that
+// cannot be read is unread: the others are still worth having. With settle that is so for one that has changed too, else it is
+// [pannier.ErrChanged].
+func (h *Handler) bodies(ctx context.Context, turn pannier.Turn, settle bool, into *turnAnswer) (prompt.Texts, error) {
+	slugs := prompt.Bodies(turn.Format, into.active())
+	if len(slugs) == 0 {
+		return prompt.Texts{}, nil
+	}
+	texts := prompt.Texts{Bodies: map[string]string{}, Unread: map[string]bool{}}
+	slugs = slices.DeleteFunc(slugs, func(slug string) bool {
+		e, ok := into.snapshot.Lookup(slug)
+		none := !ok || service.CheckInstructions(e) != nil // its problems say why
+		if none {
+			texts.Unread[slug] = true
+		}
+		return none
+	})
 	limit := maxBodies
 	if n := turn.Limits.MaxBodies; n != nil {
 		limit = min(limit, *n)
 	}
-	slugs := slices.DeleteFunc(prompt.Bodies(turn.Format, active), func(slug string) bool {
-		e, ok := s.Lookup(slug)
-		return ok && service.CheckInstructions(e) != nil // has no body that could count; its problems say why
-	})
-	return slugs[:min(len(slugs), limit)]
-}
-
-// bodies reads those of some skills of the answer's snapshot, by slug, and lists what it read in the answer. One that cannot be
-// read is left out: the others are still worth having. With settle that is so for one that has changed too, else it is
-// [pannier.ErrChanged].
-func (h *Handler) bodies(ctx context.Context, slugs []string, settle bool, into *turnAnswer) (map[string]string, error) {
-	if len(slugs) == 0 {
-		return nil, nil
-	}
-	bodies := map[string]string{}
 	size, pass := 0, h.bodyCache.begin()
-	for _, slug := range slugs {
-		e, ok := into.snapshot.Lookup(slug)
-		if !ok {
-			continue
-		}
+	for _, slug := range slugs[:min(len(slugs), limit)] {
+		e, _ := into.snapshot.Lookup(slug)
 		doc, err := h.document(ctx, e, pass)
 		switch {
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
+			return texts, ctx.Err()
 		case errors.Is(err, pannier.ErrChanged) && !settle:
-			return nil, err
+			return texts, err
 		case err != nil:
-			h.Logger.Warn("prompt omits a skill: its text cannot be read", "skill", e.Slug, "error", err)
+			h.Logger.Warn("a prompt has no text of a skill: it cannot be read", "skill", e.Slug, "error", err)
+			texts.Unread[slug] = true
 			continue
 		}
 		if size += len(doc.Body); size > maxBodyBytes {
 			break
 		}
-		bodies[e.Slug] = doc.Body
+		texts.Bodies[e.Slug] = doc.Body
 		into.read = append(into.read, readBody{Entry: e, frontmatter: doc.Frontmatter})
 	}
-	return bodies, nil
+	return texts, nil
 }
 
 // resources reads the links and examples of the skills that have a body, by slug. What cannot be read is left out, and counts

@@ -22,8 +22,8 @@ func TestPromptFormats(t *testing.T) {
 		prompt.AvailableSkills:          "<available_skills>\n<skill>\n<name>\nalpha\n",
 		prompt.AvailableSkillsReference: "<available_skills>\n<skill>\n<name>\nalpha\n",
 		prompt.OpenClaw:                 "\n\nThe following skills provide",
-		prompt.Molecule:                 "\n## Your Skills\n\n### alpha\ndoes alpha\n# alpha <&>\n\nExamples of requests that this skill is for:\n\n- e\n\n### omega\n",
-		prompt.MoleculeSystem:           "\n## Your Skills\n\n### alpha\ndoes alpha\n# alpha <&>\n\nExamples of requests that this skill is for:\n\n- e\n\n### omega\n",
+		prompt.Molecule:                 "\n## Your Skills\n\n### alpha\ndoes alpha\n# alpha <&>\n\nExamples of requests that this skill is for:\n\n- e\n\n### gamma\ndoes gamma\nThe instructions are not shown here.",
+		prompt.MoleculeSystem:           "\n## Your Skills\n\n### alpha\ndoes alpha\n# alpha <&>\n\nExamples of requests that this skill is for:\n\n- e\n\n### gamma\ndoes gamma\nThe instructions are not shown here.",
 	} {
 		h := newHouse().handler()
 		text := ask(h, "GET", "/v1/prompt?format="+format, "")
@@ -112,7 +112,7 @@ func isShortened(p pannier.Prompt, slug, leftOut string) bool {
 	return slices.ContainsFunc(p.Shortened, func(s pannier.Shortened) bool { return s.Slug == slug && s.LeftOut == leftOut })
 }
 
-// TestBodies reads the texts of active skills for the formats that show them, and omits those that have none.
+// TestBodies reads the texts of active skills for the formats that show them, and describes those that have none.
 func TestBodies(t *testing.T) {
 	h := newHouse()
 	var read []string
@@ -129,12 +129,16 @@ func TestBodies(t *testing.T) {
 	for _, format := range prompt.Formats() {
 		read = nil
 		p := decode[pannier.Prompt](t, ask(h.handler(), "GET", "/v1/prompt?format="+format, "", "Accept", jsonType))
-		var omitted, wanted []string
+		var without []pannier.Shortened
+		var wanted []string
 		if prompt.NeedsBodies(format) {
-			omitted, wanted = []string{"gamma", "omega"}, []string{"alpha", "omega"}
+			wanted = []string{"alpha", "omega"}
+			for _, slug := range []string{"gamma", "omega"} {
+				without = append(without, pannier.Shortened{Slug: slug, LeftOut: pannier.LeftOutBody, Why: pannier.ShortenedUnread})
+			}
 		}
-		if !slices.Equal(p.Omitted, omitted) || !slices.Equal(read, wanted) {
-			t.Errorf("%s: omitted %v, read %v", format, p.Omitted, read)
+		if !slices.Equal(p.Shortened, without) || !slices.Equal(read, wanted) || len(p.Omitted) > 0 {
+			t.Errorf("%s: omitted %v, shortened %v, read %v", format, p.Omitted, p.Shortened, read)
 		}
 	}
 	if h.scans != 0 || len(h.events) != 0 {
@@ -172,7 +176,7 @@ func TestEndlesslyChangingBody(t *testing.T) {
 	}
 	h.content.Texts = disk
 	p := decode[pannier.Prompt](t, ask(h.handler(), "POST", "/v1/prompt", `{"format":"molecule"}`, "Accept", jsonType))
-	if !slices.Equal(p.Omitted, []string{"alpha", "gamma"}) || !strings.Contains(p.Text, "### omega") || h.scans != 1 {
+	if !isShortened(p, "alpha", pannier.LeftOutBody) || !isShortened(p, "gamma", pannier.LeftOutBody) || len(p.Shortened) != 2 || !strings.Contains(p.Text, "### omega") || h.scans != 1 {
 		t.Errorf("%+v after %d scans", p, h.scans)
 	}
 	h.options.Rescan = func(context.Context, bool) (*pannier.Snapshot, error) { return nil, errors.New("no scan") }
@@ -211,9 +215,15 @@ func TestBodiesAreBounded(t *testing.T) {
 			}
 			return pannier.Document{Body: strings.Repeat("x", tt.large)}, nil
 		}}
-		p := decode[pannier.Prompt](t, ask(h.handler(), "GET", "/v1/prompt?format=molecule", "", "Accept", jsonType))
-		if len(p.Omitted) != 1100-tt.shown || reads > tt.shown+1 {
-			t.Errorf("bodies of %d bytes: omitted %d, read %d", tt.large, len(p.Omitted), reads)
+		p := decode[pannier.Prompt](t, ask(h.handler(), "GET", "/v1/prompt?format=molecule&max_chars=0", "", "Accept", jsonType))
+		without := 0
+		for _, s := range p.Shortened {
+			if s.LeftOut == pannier.LeftOutBody && s.Why == pannier.ShortenedByLimit {
+				without++
+			}
+		}
+		if without != 1100-tt.shown || len(p.Omitted) > 0 || reads > tt.shown+1 {
+			t.Errorf("bodies of %d bytes: %d without, omitted %d, read %d", tt.large, without, len(p.Omitted), reads)
 		}
 	}
 }

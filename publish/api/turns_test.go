@@ -37,17 +37,16 @@ func plainly(t *testing.T, s *pannier.Snapshot, turn pannier.Turn) (resolution, 
 	if turn.Limits.MaxChars != nil {
 		maxChars = *turn.Limits.MaxChars
 	}
-	bodies := map[string]string{}
+	bodies, unread := map[string]string{}, map[string]bool{}
 	for _, a := range r.Active {
-		if turn.Limits.MaxBodies != nil {
-			break
-		}
-		if e, _ := s.Lookup(a.Slug); !e.LastGood {
+		if e, _ := s.Lookup(a.Slug); e.LastGood {
+			unread[a.Slug] = true
+		} else if turn.Limits.MaxBodies == nil {
 			bodies[a.Slug] = "# " + e.Name + " <&>\n"
 		}
 	}
 	var written prompt.Section
-	prompt.NewRenderer(s, "/configs").RenderActive(prompt.Active{Named: r.Active}, bodies, turn.Format, prompt.Budget{MaxChars: maxChars}, &written)
+	prompt.NewRenderer(s, "/configs").RenderActive(prompt.Active{Named: r.Active}, prompt.Texts{Bodies: bodies, Unread: unread}, turn.Format, prompt.Budget{MaxChars: maxChars}, &written)
 	p := pannier.Prompt{
 		Format: written.Format, Text: strings.Join(written.Parts, ""), Omitted: append([]string{}, written.Omitted...), Shortened: append([]pannier.Shortened{}, written.Shortened...), Truncated: written.Truncated(),
 	}

@@ -20,6 +20,10 @@ const (
 	namesOpening = "<skill_names>\n"
 	// namesClosing says what to do with the names of skills that are not described.
 	namesClosing = "Not all are described here. Find the one for a task with find_skills, or read its file.\n</skill_names>\n"
+
+	// noneFits and the tool begin a section that has no room for a single name.
+	noneFits = "There are skills that do not fit here. Find the one for a task"
+	leastXML = opening + namesOpening + noneFits + " with find_skills.\n</skill_names>\n" + closing
 )
 
 var availableSkills = format{
@@ -48,9 +52,9 @@ var referenceElement = newForm(func(r *Renderer, e *pannier.Entry) string {
 	return element(escape(pannier.TrimBlanks(e.Name)), escape(pannier.TrimBlanks(e.Description)), Location(e.Skill, r.workspace))
 })
 
-func (r *Renderer) availableSkills(_ map[string]string, into *Section) {
+func (r *Renderer) availableSkills(_ Texts, into *Section) {
 	r.write(into, layout{
-		begin: opening, end: closing,
+		begin: opening, end: closing, least: leastXML,
 		full:      func(e item) *block { return r.block(availableElement, e) },
 		described: func(e item, description string) string { return r.availableText(e.Entry, description) },
 		group:     availableGroup, name: availableName,
@@ -75,7 +79,7 @@ var availableGroup, availableName = locationForms(escape)
 
 // availableSkillsReference writes an empty element without skills, as the reference tool does. A skill that does not fit is left out;
 // smaller ones after it may still fit. The order is that of the resolution.
-func (r *Renderer) availableSkillsReference(_ map[string]string, into *Section) {
+func (r *Renderer) availableSkillsReference(_ Texts, into *Section) {
 	used := sizeOf(opening).plus(sizeOf(closing))
 	if !into.budget.allows(used) {
 		return

@@ -79,18 +79,18 @@ type layout struct {
 	begin, end string
 	// around returns what stands before and after end and is chosen by what is used already, and whether it is complete; nil is nothing.
 	around func(used size) (before, after string, complete bool)
-	// has reports whether there is anything to show of a skill; nil is always.
-	has func(item) bool
 	// full returns everything that the format shows of a skill.
 	full func(item) *block
 	// lean returns the same without links and examples; nil for a format without them.
 	lean func(item) *block
 	// described returns a skill with a description and without a body.
 	described func(e item, description string) string
-	// group is what names in one line have in common, such as the directory that they lie in; name is one of them.
+	// group is what names in one line have in common, such as the directory that they lie in; nil groups by tags. name is one of them.
 	group, name *form
 	// names writes the lines with the names, one for each group, and what to do with them.
 	names func(lines string) string
+	// least is the whole section where there is no room for a single name.
+	least string
 	// most is how many skills are described at most; 0 bounds nothing.
 	most int
 	// order is that of the entries where everything is shown; nil is that of config.yaml, then by slug.
@@ -104,15 +104,9 @@ func (r *Renderer) write(into *Section, l layout) {
 	}
 	used := sizeOf(l.begin).plus(sizeOf(l.end))
 	fits := l.most == 0 || len(into.items) <= l.most
-	none := true
 	for i := 0; i < len(into.items) && fits; i++ {
-		if e := into.items[i]; l.shows(e) {
-			used, none = used.plus(l.full(e).size), false
-			fits = into.budget.allows(used)
-		}
-	}
-	if none && fits {
-		return
+		used = used.plus(l.full(into.items[i]).size)
+		fits = into.budget.allows(used)
 	}
 	before, after := "", ""
 	if fits && l.around != nil {
@@ -128,15 +122,11 @@ func (r *Renderer) write(into *Section, l layout) {
 		order = r.kept.ranks
 	}
 	for _, e := range r.stable(into, order()) {
-		if l.shows(e) {
-			into.add(l.full(e).text)
-			into.show(e, whole)
-		}
+		into.add(l.full(e).text)
+		into.show(e, whole)
 	}
 	into.add(before + l.end + after)
 }
-
-func (l *layout) shows(e item) bool { return l.has == nil || l.has(e) }
 
 // stable returns the items in an order that does not depend on the turn: those that are offered without being named in an order of the
 // entries; then the others, in the order of the resolution.
@@ -174,7 +164,8 @@ func (r *Renderer) shorten(into *Section, l layout) {
 			}
 		}
 	}
-	if lines, listed := r.nameLines(into, l, reserved); len(listed) > 0 {
+	groups := r.groups(into, l, w.used)
+	if lines, listed := r.nameLines(into, l, reserved, groups); len(listed) > 0 {
 		named = l.names(lines)
 		w.used = w.used.plus(sizeOf(named))
 		for _, e := range listed {
@@ -188,9 +179,14 @@ func (r *Renderer) shorten(into *Section, l layout) {
 	}
 	w.showBodies()
 	w.describeLikely()
-	w.describeOthers()
-	w.fillWithBodies()
+	if named != "" || l.least == "" { // else nothing says that there are more than these
+		w.describeOthers()
+		w.fillWithBodies()
+	}
 	if named == "" && len(w.texts) == 0 {
+		if l.least != "" && into.budget.allows(sizeOf(l.least)) {
+			into.add(l.least)
+		}
 		return
 	}
 	into.add(l.begin)
@@ -226,7 +222,7 @@ func (w *spending) isFull() bool { return w.most > 0 && len(w.texts) == w.most }
 // showBodies shows whole skills that the turn is about, each in at most half of what is left.
 func (w *spending) showBodies() {
 	for _, e := range w.items {
-		if !e.likely || w.lean == nil || w.isFull() || !w.shows(e) {
+		if !e.likely || w.lean == nil || w.isFull() {
 			continue
 		}
 		half := w.budget.room(w.used) / 2
@@ -243,7 +239,7 @@ func (w *spending) showBodies() {
 func (w *spending) describeLikely() {
 	rest := w.budget.room(w.used)
 	for _, e := range w.items {
-		if w.done[e.place] || !w.shows(e) {
+		if w.done[e.place] {
 			continue
 		}
 		description := w.r.block(aboutSkill, e).text
@@ -260,8 +256,8 @@ func (w *spending) describeLikely() {
 		if spent := rest - w.budget.room(w.used.plus(s)); w.budget.allows(w.used.plus(s)) && (len(w.texts) == 0 || spent <= rest*likelyPercent/100) {
 			w.put(e, text, s, described)
 			w.left--
-		} else if text, s = w.cut(e, description, mostCut); text != "" {
-			w.put(e, text, s, cutShort)
+		} else {
+			w.putCut(e, description, mostCut)
 		}
 	}
 }
@@ -277,7 +273,7 @@ func (w *spending) describeOthers() {
 	if share > leastCut { // what short descriptions leave is for the long ones
 		var sizes []int
 		for _, e := range w.items[first:] {
-			if !w.done[e.place] && w.shows(e) {
+			if !w.done[e.place] {
 				sizes = append(sizes, utf8.RuneCountInString(w.r.block(aboutSkill, e).text))
 			}
 		}
@@ -294,7 +290,7 @@ func (w *spending) describeOthers() {
 		if w.isFull() || w.budget.room(w.used) < empty+8 {
 			return
 		}
-		if w.done[e.place] || !w.shows(e) {
+		if w.done[e.place] {
 			continue
 		}
 		description := w.r.block(aboutSkill, e).text
@@ -302,8 +298,8 @@ func (w *spending) describeOthers() {
 		if s := sizeOf(text); utf8.RuneCountInString(description) <= share && w.budget.allows(w.used.plus(s)) {
 			w.put(e, text, s, described)
 			w.left--
-		} else if text, s := w.cut(e, description, share); text != "" {
-			w.put(e, text, s, cutShort)
+		} else {
+			w.putCut(e, description, share)
 		}
 	}
 }
@@ -329,16 +325,21 @@ func (w *spending) fillWithBodies() {
 	}
 }
 
-// cut returns a skill with the beginning of its description, at most so many code points and what there is room for; "" where there
-// is none.
-func (w *spending) cut(e item, description string, most int) (string, size) {
+// putCut shows a skill with the beginning of its description, at most so many code points, if there is room for some of it.
+func (w *spending) putCut(e item, description string, most int) {
 	for ; most >= leastCut/2; most = most * 2 / 3 {
-		text := w.described(e, cutAtWord(description, most))
-		if s := sizeOf(text); w.budget.allows(w.used.plus(s)) {
-			return text, s
+		beginning := cutAtWord(description, most)
+		text := w.described(e, beginning)
+		if s := sizeOf(text); !w.budget.allows(w.used.plus(s)) {
+			continue
+		} else if beginning == description {
+			w.put(e, text, s, described)
+			w.left--
+		} else {
+			w.put(e, text, s, cutShort)
 		}
+		return
 	}
-	return "", size{}
 }
 
 // cutAtWord returns the beginning of a text with at most so many code points, the last of which says that more follows.
@@ -362,7 +363,7 @@ func cutAtWord(text string, most int) string {
 
 // nameLines returns the names of the skills, one line for each group, as far as their part of the budget goes, and whose they are. Those
 // that are offered without being named come first, so the beginning depends on nothing else of the turn.
-func (r *Renderer) nameLines(into *Section, l layout, used size) (string, []item) {
+func (r *Renderer) nameLines(into *Section, l layout, used size, label func(item) string) (string, []item) {
 	budget := into.budget.part(namesPercent)
 	used = used.plus(sizeOf(l.names("")))
 	type group struct {
@@ -372,28 +373,24 @@ func (r *Renderer) nameLines(into *Section, l layout, used size) (string, []item
 	var groups []*group
 	var listed []item
 	for _, e := range r.stable(into, r.kept.ranks()) {
-		if !l.shows(e) {
-			continue
-		}
-		label, name := r.block(l.group, e), r.block(l.name, e)
-		at := -1
-		for i, g := range groups {
-			if g.label == label.text {
-				at = i
-			}
-		}
+		label, name := label(e), r.block(l.name, e)
+		at := slices.IndexFunc(groups, func(g *group) bool { return g.label == label })
 		cost := name.size.plus(size{chars: len(", ")})
 		if at < 0 {
-			cost = cost.plus(label.size, size{chars: len("\n")})
+			cost = cost.plus(sizeOf(label), size{chars: len("\n")})
 		}
 		if used = used.plus(cost); !budget.allows(used) {
 			break
 		}
 		if at < 0 {
-			groups, at = append(groups, &group{label: label.text}), len(groups)
+			groups, at = append(groups, &group{label: label}), len(groups)
 		}
 		groups[at].names = append(groups[at].names, name.text)
 		listed = append(listed, e)
+	}
+	if i := slices.IndexFunc(groups, func(g *group) bool { return g.label == otherTags }); i >= 0 {
+		other := groups[i]
+		groups = append(slices.Delete(groups, i, i+1), other)
 	}
 	var lines strings.Builder
 	for _, g := range groups {
@@ -402,9 +399,77 @@ func (r *Renderer) nameLines(into *Section, l layout, used size) (string, []item
 	return lines.String(), listed
 }
 
-// The labels and names of formats that list slugs.
+// otherTags is the label of skills that have no tag in common, which are in the last line.
+const otherTags = "other: "
+
+// groups returns the label of the line that a skill is named in. Skills are grouped by tags only if there is room for the labels and the
+// names of all that are offered, so that a line is not moved by the turn.
+func (r *Renderer) groups(into *Section, l layout, used size) func(item) string {
+	if l.group != nil {
+		return func(e item) string { return r.block(l.group, e).text }
+	}
+	oneLine := func(item) string { return "" }
+	tags := r.kept.tags()
+	if tags == nil {
+		return oneLine
+	}
+	byTag := func(e item) string {
+		if tag := tags[e.index]; tag != "" && e.Automatic() {
+			return tag + ": "
+		}
+		return otherTags
+	}
+	offered := 0
+	for _, e := range into.items {
+		if e.Automatic() {
+			offered++
+		}
+	}
+	if _, listed := r.nameLines(into, l, used, byTag); len(listed) < offered {
+		return oneLine
+	}
+	return byTag
+}
+
+// A tag groups names if at least leastTagged skills have it, and not more than half of all.
+const leastTagged, maxTagBytes, maxTags = 3, 32, 16
+
+// tagsOf returns for each entry of a snapshot the tag that its name is grouped by, the most common of those that group; nil if no more
+// than half of the offered skills have one. Tags are as a slug is, so that none reads like a part of the prompt.
+func tagsOf(s *pannier.Snapshot) []string {
+	have, offered := map[string]int{}, 0
+	own := make([][]string, len(s.Entries))
+	for i, e := range s.Entries {
+		if !e.Automatic() {
+			continue
+		}
+		offered++
+		for _, tag := range e.Tags[:min(len(e.Tags), maxTags)] {
+			if tag = pannier.Slugify(tag); tag != "" && len(tag) <= maxTagBytes && !slices.Contains(own[i], tag) {
+				own[i] = append(own[i], tag)
+				have[tag]++
+			}
+		}
+	}
+	tags, grouped := make([]string, len(s.Entries)), 0
+	for i := range own {
+		for _, tag := range own[i] {
+			if n, best := have[tag], have[tags[i]]; n >= leastTagged && n <= offered/2 && (n > best || n == best && tag < tags[i]) {
+				tags[i] = tag
+			}
+		}
+		if tags[i] != "" {
+			grouped++
+		}
+	}
+	if grouped <= offered/2 {
+		return nil
+	}
+	return tags
+}
+
+// The names of formats that list slugs.
 var (
-	noGroup       = newForm(func(*Renderer, *pannier.Entry) string { return "" })
 	slugName      = newForm(func(_ *Renderer, e *pannier.Entry) string { return e.Slug })
 	qualifiedName = newForm(func(_ *Renderer, e *pannier.Entry) string { return e.Qualified() })
 )

@@ -31,8 +31,8 @@ func Catalog(s *pannier.Snapshot, entries []*pannier.Entry, maxChars int, more s
 	r.write(into, layout{
 		full:      func(e item) *block { return newBlock(described(e, r.block(aboutSkill, e).text)) },
 		described: described,
-		group:     noGroup, name: slugName,
-		names: func(lines string) string { return "Skills of this workspace: " + lines + more },
+		name:      slugName,
+		names:     func(lines string) string { return "Skills of this workspace: " + lines + more },
 	})
 	return strings.Join(into.Parts, "")
 }

@@ -30,7 +30,7 @@ var compact = format{
 }
 
 // compact lists the skills, then the bodies of those that match a path by slug, as far as there is room, and how to read the others.
-func (r *Renderer) compact(bodies map[string]string, into *Section) {
+func (r *Renderer) compact(texts Texts, into *Section) {
 	var matching []item
 	for _, e := range into.items {
 		if e.byPath {
@@ -40,12 +40,12 @@ func (r *Renderer) compact(bodies map[string]string, into *Section) {
 	slices.SortFunc(matching, func(a, b item) int { return cmp.Compare(a.Slug, b.Slug) })
 	var unread []item
 	r.write(into, layout{
-		begin: compactHead, end: compactFoot,
+		begin: compactHead, end: compactFoot, least: "[Skills]\n" + noneFits + " with `find_skills`.\n",
 		full: func(e item) *block { return r.block(compactLines, e) },
 		described: func(e item, description string) string {
 			return strings.TrimSuffix("- `"+e.Qualified()+"`: "+description, ": ") + "\n"
 		},
-		group: noGroup, name: qualifiedName,
+		name:  qualifiedName,
 		names: func(lines string) string { return lines + compactNames },
 		around: func(used size) (before, after string, complete bool) {
 			note := sizeOf(compactNote(matching))
@@ -53,7 +53,7 @@ func (r *Renderer) compact(bodies map[string]string, into *Section) {
 			complete = true
 			unread, into.Bodies = nil, into.Bodies[:0]
 			for _, e := range matching {
-				body, ok := bodies[e.Slug]
+				body, ok := texts.Bodies[e.Slug]
 				shown := ""
 				if ok && !exceeds(body, into.budget.room(used)) {
 					shown = compactBody(e.Entry, body)

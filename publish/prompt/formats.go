@@ -14,8 +14,7 @@ type format struct {
 	needsBodies bodyNeed
 	// unbounded formats have no limit if the turn sets none.
 	unbounded bool
-	// render writes the section. bodies are by slug.
-	render func(r *Renderer, bodies map[string]string, into *Section)
+	render    func(r *Renderer, texts Texts, into *Section)
 }
 
 type bodyNeed int

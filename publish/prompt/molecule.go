@@ -31,11 +31,14 @@ var moleculeSystem = format{
 	render: (*Renderer).moleculeSystem,
 }
 
-// molecule shows every skill that has a body or tools only, in the order of config.yaml, with the requests that its author gives as
+// molecule shows every skill in the order of config.yaml, with the requests that its author gives as
 // examples, its links and the files of its examples/, and the peers behind them. Over a limit the names of all skills come first, then
 // peers, then the bodies and descriptions of those that the turn is about.
-func (r *Renderer) molecule(bodies map[string]string, into *Section) {
-	ours := r.moleculeHeadings(bodies, into)
+func (r *Renderer) molecule(texts Texts, into *Section) {
+	ours := headings{}
+	for _, e := range into.items {
+		ours.add(r.block(moleculeName, e).text, e.Slug)
+	}
 	head := func(e item, description string) string {
 		text := "\n### " + r.block(moleculeName, e).text + "\n"
 		if description != "" {
@@ -43,22 +46,18 @@ func (r *Renderer) molecule(bodies map[string]string, into *Section) {
 		}
 		return text
 	}
-	l := r.withBodies(bodies, into, func(e item, resources string) *block {
-		text := head(e, r.block(aboutSkill, e).text)
-		if e.toolsOnly {
-			return newBlock(text + "Tools: " + toolNames(e.Entry) + "\n")
-		}
-		body := ours.escape(strings.TrimSpace(pannier.CleanLines(bodies[e.Slug])), e.Slug)
-		return newBlock(text + body + "\n" + moleculeRequests(e.Entry, ours) + resources)
-	}, moleculeResources(ours))
-	l.begin = moleculeHead
-	l.described = func(e item, description string) string {
+	described := func(e item, description string) string {
 		if e.toolsOnly {
 			return head(e, description) + "Tools: " + toolNames(e.Entry) + "\n"
 		}
 		return head(e, description) + "The instructions are not shown here. Read them with `GET /v1/skills/" + e.Slug + "/content`.\n"
 	}
-	l.group, l.name = noGroup, slugName
+	l := r.withBodies(texts, into, described, func(e item, resources string) *block {
+		body := ours.escape(strings.TrimSpace(pannier.CleanLines(texts.Bodies[e.Slug])), e.Slug)
+		return newBlock(head(e, r.block(aboutSkill, e).text) + body + "\n" + moleculeRequests(e.Entry, ours) + resources)
+	}, moleculeResources(ours))
+	l.begin = moleculeHead
+	l.name = slugName
 	l.names = func(lines string) string { return "\n" + lines + namesByRequest }
 	room := into.budget.room(size{})
 	if len(into.items) > 0 && room < 1<<30 {
@@ -67,6 +66,7 @@ func (r *Renderer) molecule(bodies map[string]string, into *Section) {
 	if text, _ := peersSection(r.peers, room); text != "" && into.budget.allows(sizeOf(text)) {
 		l.end = text
 	}
+	l.least = moleculeHead + "\n" + noneFits + " with find_skills (`POST /v1/find`).\n" + l.end
 	before := len(into.Parts)
 	if r.write(into, l); len(into.Parts) == before && l.end != "" {
 		into.add(l.end)
@@ -79,7 +79,7 @@ func (r *Renderer) molecule(bodies map[string]string, into *Section) {
 //
 // Of a workspace's prompt these parts are not known to a sidecar, and so left out: the platform's instructions, the parent's
 // context, the platform's rules and guidelines, and what to do where delegation fails.
-func (r *Renderer) moleculeSystem(bodies map[string]string, into *Section) {
+func (r *Renderer) moleculeSystem(texts Texts, into *Section) {
 	for _, f := range r.snapshot.Workspace.Prompts {
 		if f.Text != "" {
 			into.add(f.Text)
@@ -87,20 +87,10 @@ func (r *Renderer) moleculeSystem(bodies map[string]string, into *Section) {
 		}
 	}
 	before := len(into.Parts)
-	r.molecule(bodies, into)
+	r.molecule(texts, into)
 	if len(into.Parts) == before {
 		into.Parts = into.Parts[:max(0, before-1)] // no line feed behind the last file
 	}
-}
-
-func (r *Renderer) moleculeHeadings(bodies map[string]string, into *Section) headings {
-	ours := headings{}
-	for _, e := range into.items {
-		if _, ok := bodies[e.Slug]; ok || e.toolsOnly {
-			ours.add(r.block(moleculeName, e).text, e.Slug)
-		}
-	}
-	return ours
 }
 
 // moleculeName is what a skill's heading says: its name, unless that reads like another section of the prompt, else its

@@ -21,11 +21,16 @@ func TestMoleculeBytes(t *testing.T) {
 }
 
 func TestMoleculeWithoutBodies(t *testing.T) {
-	p := renderAs(prompt.Molecule, 0, map[string]string{"b": "text"}, skill("a", "a", ""), skill("b", "b", ""))
-	if p.Text != "\n## Your Skills\n\n### b\ntext\n" || strings.Join(p.Omitted, " ") != "a" || !p.Truncated {
+	const unread = "The instructions are not shown here. Read them with `GET /v1/skills/a/content`.\n"
+	o := prompt.Options{Format: prompt.Molecule, Unread: map[string]bool{"a": true}}
+	p := renderVia(pannier.ViaImplicit, o, map[string]string{"b": "text"}, skill("a", "a", "Does it."), skill("b", "b", ""))
+	why := pannier.Shortened{Slug: "a", LeftOut: pannier.LeftOutBody, Why: pannier.ShortenedUnread}
+	if p.Text != "\n## Your Skills\n\n### a\nDoes it.\n"+unread+"\n### b\ntext\n" || !slices.Equal(p.Shortened, []pannier.Shortened{why}) || len(p.Omitted) > 0 || !p.Truncated {
 		t.Errorf("got %+v", p)
 	}
-	if p := renderAs(prompt.Molecule, 0, nil, skill("a", "a", "")); p.Text != "" || len(p.Omitted) != 1 {
+	p = renderAs(prompt.Molecule, 0, nil, skill("a", "a", ""))
+	why.Why = pannier.ShortenedByLimit
+	if p.Text != "\n## Your Skills\n\n### a\n"+unread || !slices.Equal(p.Shortened, []pannier.Shortened{why}) {
 		t.Errorf("got %+v", p)
 	}
 }
@@ -117,15 +122,16 @@ func TestMoleculeSystem(t *testing.T) {
 func TestMoleculeSystemOfLittle(t *testing.T) {
 	a := skill("a", "a", "")
 	active := pannier.Resolution{Active: []pannier.ActiveSkill{{Slug: "a"}}}
+	const unread = "\n## Your Skills\n\n### a\nThe instructions are not shown here. Read them with `GET /v1/skills/a/content`.\n"
 	for _, tt := range []struct {
 		files  []pannier.PromptFile
 		bodies map[string]string
 		want   string
 	}{
-		{nil, nil, ""},
-		{[]pannier.PromptFile{{Path: "x.md"}}, nil, ""},
-		{[]pannier.PromptFile{{Text: "x"}}, nil, "x"},
-		{[]pannier.PromptFile{{Text: "x"}, {}, {Text: "y"}}, nil, "x\ny"},
+		{nil, nil, unread},
+		{[]pannier.PromptFile{{Path: "x.md"}}, nil, unread},
+		{[]pannier.PromptFile{{Text: "x"}}, nil, "x\n" + unread},
+		{[]pannier.PromptFile{{Text: "x"}, {}, {Text: "y"}}, nil, "x\ny\n" + unread},
 		{nil, map[string]string{"a": "b"}, "\n## Your Skills\n\n### a\nb\n"},
 		{[]pannier.PromptFile{{Text: "x"}}, map[string]string{"a": "b"}, "x\n\n## Your Skills\n\n### a\nb\n"},
 	} {
@@ -133,6 +139,10 @@ func TestMoleculeSystemOfLittle(t *testing.T) {
 		if p := prompt.Render(s, active, tt.bodies, prompt.Options{Format: prompt.MoleculeSystem}); p.Text != tt.want || p.Truncated != (tt.bodies == nil) {
 			t.Errorf("%v: got %+v, want %q", tt, p, tt.want)
 		}
+	}
+	s := &pannier.Snapshot{Workspace: pannier.Workspace{Prompts: []pannier.PromptFile{{Text: "x"}, {}, {Text: "y"}}}}
+	if p := prompt.Render(s, pannier.Resolution{}, nil, prompt.Options{Format: prompt.MoleculeSystem}); p.Text != "x\ny" {
+		t.Errorf("without a skill: got %+v", p)
 	}
 }
 

@@ -26,9 +26,9 @@ var openClaw = format{
 
 // openClaw shows at most [openClawSkills] skills, as OpenClaw does, by name. Where there are more, or no room for their descriptions, the
 // names of all come first.
-func (r *Renderer) openClaw(_ map[string]string, into *Section) {
+func (r *Renderer) openClaw(_ Texts, into *Section) {
 	r.write(into, layout{
-		begin: openClawHead, end: closing, most: openClawSkills, order: r.kept.names,
+		begin: openClawHead, end: closing, most: openClawSkills, order: r.kept.names, least: leastXML,
 		full:      func(e item) *block { return r.block(openClawElement, e) },
 		described: func(e item, description string) string { return r.openClawText(e.Entry, description) },
 		group:     openClawGroup, name: openClawName,

@@ -17,8 +17,16 @@ type Renderer struct {
 	snapshot  *pannier.Snapshot
 	workspace string
 	peers     []pannier.Peer
-	resources map[string]pannier.Resources // by slug
 	kept      *blocks
+}
+
+// Texts are what was read of skills for one section, by slug.
+type Texts struct {
+	Bodies map[string]string
+	// Unread are the skills whose bodies could not be read. Of others without a body none was asked for.
+	Unread map[string]bool
+	// Resources are links and examples, for the formats that show bodies.
+	Resources map[string]pannier.Resources
 }
 
 // NewRenderer returns a renderer. workspace is the workspace as the agent sees it, for locations.
@@ -34,14 +42,6 @@ func (r *Renderer) WithPeers(peers []pannier.Peer) *Renderer {
 	return &with
 }
 
-// WithResources returns the renderer with the resources of skills by slug, for the formats that show bodies. It costs next to
-// nothing, as [Renderer.WithPeers] does.
-func (r *Renderer) WithResources(resources map[string]pannier.Resources) *Renderer {
-	with := *r
-	with.resources = resources
-	return &with
-}
-
 // Active is what is active in a turn: some skills, then spans of others that were looked up before.
 type Active struct {
 	Named []pannier.ActiveSkill
@@ -53,7 +53,7 @@ type Active struct {
 type Span struct{ From, To int }
 
 // RenderActive makes into the section of what is active. format is one of [Formats], or empty for the default.
-func (r *Renderer) RenderActive(active Active, bodies map[string]string, format string, budget Budget, into *Section) {
+func (r *Renderer) RenderActive(active Active, texts Texts, format string, budget Budget, into *Section) {
 	into.Empty()
 	f := formatNamed(format)
 	into.Format = f.name
@@ -67,12 +67,13 @@ func (r *Renderer) RenderActive(active Active, bodies map[string]string, format 
 		into.items[i].place = int32(i)
 	}
 	into.shown = append(into.shown, make([]level, len(into.items))...)
-	f.render(r, bodies, into)
+	f.render(r, texts, into)
 	for i, e := range into.items { // in the order of the resolution
 		short := pannier.Shortened{Slug: e.slug, Why: pannier.ShortenedByLimit}
 		if f.needsBodies == allBodies && into.shown[i] >= withoutResources && !e.toolsOnly {
-			into.Bodies = append(into.Bodies, e.slug)
-			if r.resources[e.slug].Incomplete {
+			if !texts.has(e) {
+				into.shown[i] = described
+			} else if into.Bodies = append(into.Bodies, e.slug); texts.Resources[e.slug].Incomplete {
 				into.shown[i] = withoutResources
 			}
 		}
@@ -89,12 +90,12 @@ func (r *Renderer) RenderActive(active Active, bodies map[string]string, format 
 				continue
 			}
 			short.LeftOut = pannier.LeftOutBody
-			if _, read := bodies[e.slug]; !read {
+			if texts.Unread[e.slug] {
 				short.Why = pannier.ShortenedUnread
 			}
 		case withoutResources:
 			short.LeftOut = pannier.LeftOutResources
-			if r.resources[e.slug].Incomplete {
+			if texts.Resources[e.slug].Incomplete {
 				short.Why = pannier.ShortenedUnread
 			}
 		case whole:
@@ -176,6 +177,7 @@ type blocks struct {
 	forms   []atomic.Pointer[[]atomic.Pointer[block]] // by the index of a form
 	// ranks are the entries in the order of config.yaml, names by what they are called, slugs by slug; equal ones by slug.
 	ranks, names, slugs func() []int
+	tags                func() []string // see tagsOf
 }
 
 func newBlocks(s *pannier.Snapshot) *blocks {
@@ -184,6 +186,7 @@ func newBlocks(s *pannier.Snapshot) *blocks {
 		ranks: sync.OnceValue(func() []int {
 			return entriesBy(s, func(a, b *pannier.Entry) int { return cmp.Compare(a.Rank, b.Rank) })
 		}),
+		tags:  sync.OnceValue(func() []string { return tagsOf(s) }),
 		slugs: sync.OnceValue(func() []int { return entriesBy(s, func(*pannier.Entry, *pannier.Entry) int { return 0 }) }),
 		names: sync.OnceValue(func() []int {
 			return entriesBy(s, func(a, b *pannier.Entry) int { return cmp.Compare(displayName(a), displayName(b)) })

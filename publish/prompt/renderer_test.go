@@ -70,7 +70,7 @@ func TestRendererGivesWhatRenderDoes(t *testing.T) {
 						renderer = plain.WithPeers(o.Peers)
 					}
 					want := prompt.Render(s, r, bodies, o)
-					renderer.Render(r, bodies, format, prompt.Budget{MaxChars: limit}, &section)
+					renderer.Render(r, prompt.Texts{Bodies: bodies}, format, prompt.Budget{MaxChars: limit}, &section)
 					if got := section.Prompt(); !reflect.DeepEqual(got, want) {
 						t.Errorf("%s, limit %d: got\n%.2000s\nwant\n%.2000s", format, limit, got.Text, want.Text)
 					}
@@ -88,7 +88,7 @@ func TestRenderingAgainMakesNoGarbage(t *testing.T) {
 	renderer := prompt.NewRenderer(s, "/w")
 	var section prompt.Section
 	for _, format := range []string{prompt.Compact, prompt.AvailableSkills, prompt.AvailableSkillsReference, prompt.OpenClaw} {
-		render := func() { renderer.Render(r, nil, format, prompt.Budget{MaxChars: 5000}, &section) }
+		render := func() { renderer.Render(r, prompt.Texts{}, format, prompt.Budget{MaxChars: 5000}, &section) }
 		render()
 		// The texts that are cut are made anew in each turn, since their length depends on it.
 		if n := testing.AllocsPerRun(100, render); n > 250 {
@@ -117,7 +117,7 @@ func BenchmarkRenderer(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", format, limit), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					renderer.Render(r, bodies, format, prompt.Budget{MaxChars: limit}, &section)
+					renderer.Render(r, prompt.Texts{Bodies: bodies}, format, prompt.Budget{MaxChars: limit}, &section)
 				}
 			})
 		}

@@ -6,6 +6,12 @@ import (
 	"pannier"
 )
 
+// has reports whether there is a body to show.
+func (t Texts) has(e item) bool {
+	_, ok := t.Bodies[e.Slug]
+	return ok && !e.toolsOnly
+}
+
 // part is what is shown of a skill behind its body: items between a begin and an end, neither of which is shown without an item.
 type part struct {
 	begin, end string
@@ -18,26 +24,28 @@ type resourceFormat struct {
 	examples func(item, []pannier.ExampleFile) part
 }
 
-// withBodies returns the layout of a format that shows bodies. text writes a skill, with the text of its links and examples.
-func (r *Renderer) withBodies(bodies map[string]string, into *Section, text func(e item, resources string) *block, format resourceFormat) layout {
-	made, lean := make([]*block, len(into.items)), make([]*block, len(into.items)) // by place
-	return layout{
-		has: func(e item) bool {
-			_, ok := bodies[e.Slug]
-			return ok || e.toolsOnly
-		},
-		full: func(e item) *block {
+// withBodies returns the layout of a format that shows bodies. described writes a skill without its body, text one with its body and
+// the text of its links and examples.
+func (r *Renderer) withBodies(
+	texts Texts, into *Section, described func(e item, description string) string, text func(e item, resources string) *block, format resourceFormat,
+) layout {
+	kept := func(write func(e item) *block) func(item) *block {
+		made := make([]*block, len(into.items)) // by place
+		return func(e item) *block {
 			if made[e.place] == nil {
-				made[e.place] = text(e, format.write(e, r.resources[e.Slug]))
+				if texts.has(e) {
+					made[e.place] = write(e)
+				} else {
+					made[e.place] = newBlock(described(e, r.block(aboutSkill, e).text))
+				}
 			}
 			return made[e.place]
-		},
-		lean: func(e item) *block {
-			if lean[e.place] == nil {
-				lean[e.place] = text(e, "")
-			}
-			return lean[e.place]
-		},
+		}
+	}
+	return layout{
+		described: described,
+		full:      kept(func(e item) *block { return text(e, format.write(e, texts.Resources[e.Slug])) }),
+		lean:      kept(func(e item) *block { return text(e, "") }),
 	}
 }
 

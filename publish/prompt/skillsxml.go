@@ -22,30 +22,28 @@ var skillsXML = format{
 	render: (*Renderer).skillsXML,
 }
 
-// skillsXML shows every skill that has a body or tools only, ordered by slug, with its links and the files of its examples/. Over a
+// skillsXML shows every skill, ordered by slug, with its links and the files of its examples/. Over a
 // limit the names of all come first, then the bodies and descriptions of those that the turn is about.
 //
 // Aleph leaves a skill out that is disabled or of a scope that the turn has no use for. What is disabled is not active here
 // in the first place, and scopes are not known.
-func (r *Renderer) skillsXML(bodies map[string]string, into *Section) {
+func (r *Renderer) skillsXML(texts Texts, into *Section) {
 	text := func(e item, resources string) *block {
-		if e.toolsOnly {
-			return newBlock(skillsText(e.Entry, fold(e.Description), "<tools>\n"+escape(toolNames(e.Entry))+"\n</tools>\n"+skillEnd))
-		}
-		body := "<instructions>\n" + escape(strings.TrimSpace(pannier.CleanLines(bodies[e.Slug]))) + "\n</instructions>\n"
+		body := "<instructions>\n" + escape(strings.TrimSpace(pannier.CleanLines(texts.Bodies[e.Slug]))) + "\n</instructions>\n"
 		return newBlock(skillsOpen(e.Entry) + triggers(e.Entry) + body + resources + skillEnd)
 	}
-	l := r.withBodies(bodies, into, text, skillsResources)
-	l.begin, l.end = skillsOpening, skillsClosing
-	l.order = r.kept.slugs
-	l.described = func(e item, description string) string {
+	described := func(e item, description string) string {
 		if e.toolsOnly {
 			return skillsText(e.Entry, description, "<tools>\n"+escape(toolNames(e.Entry))+"\n</tools>\n"+skillEnd)
 		}
 		return skillsText(e.Entry, description, "<instructions>\nThe instructions are not shown here. Read them with `GET /v1/skills/"+e.Slug+
 			"/content`.\n</instructions>\n"+skillEnd)
 	}
-	l.group, l.name = noGroup, slugName
+	l := r.withBodies(texts, into, described, text, skillsResources)
+	l.begin, l.end = skillsOpening, skillsClosing
+	l.order = r.kept.slugs
+	l.name = slugName
+	l.least = skillsOpening + namesOpening + noneFits + " with find_skills (`POST /v1/find`).\n</skill_names>\n" + skillsClosing
 	l.names = func(lines string) string { return namesOpening + lines + namesByRequest + "</skill_names>\n" }
 	r.write(into, l)
 }

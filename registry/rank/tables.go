@@ -33,7 +33,10 @@ func wordSet(text string) map[string]struct{} {
 // related has for a folded word of a turn the words that skills use for the same, and for common words of other languages the
 // English ones. Each line is a group of words, a colon, and what they call for. A word need not stand for all of its meanings:
 // the list has those that people give agents as tasks.
-var related = relatedWords(`
+var related = relatedWords(relatedTable)
+
+// relatedTable is a variable so that the evaluation can link pannier without it.
+var relatedTable = `
 slide slides slideshow deck decks powerpoint ppt keynote: pptx presentation powerpoint slides
 presentation presentations: pptx slides
 spreadsheet spreadsheets excel xls: xlsx spreadsheet excel
@@ -458,7 +461,7 @@ dependencias: dependency
 异步: async
 并发: concurrency
 容器: docker container
-`)
+`
 
 // relatedLong are the words of [related] that a word with a typing error may stand for.
 var relatedLong = func() (long []string) {

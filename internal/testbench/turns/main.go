@@ -82,18 +82,19 @@ func run(half string, misses bool, binary string) error {
 	}
 	if binary == "" {
 		binary = filepath.Join(dir, "pannier")
-		build := exec.Command("go", "build", "-o", binary, "./cmd/pannier")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
+		if err := build(binary); err != nil {
 			return err
 		}
+	}
+	unrelated := filepath.Join(dir, "unrelated")
+	if err := build(unrelated, "-ldflags=-X=pannier/registry/rank.relatedTable="); err != nil {
+		return err
 	}
 	s, err := start(binary, dir)
 	if err != nil {
 		return err
 	}
-	defer s.stop()
-	ask := s.ask
+	defer func() { s.stop() }()
 	skills, err := s.skills()
 	if err != nil {
 		return err
@@ -108,64 +109,35 @@ func run(half string, misses bool, binary string) error {
 		}
 	}
 
-	ranks := map[string][]int{} // by kind, the rank of the first right skill, from 1; 0 is none
-	claims := map[string]int{}
-	ranked, outranked := 0, 0 // texts that can be ranked at all, and those in which the stuffed skill comes before the right one
-	for _, t := range turns {
-		a, err := ask(t.Text, "compact", 2000)
-		if err != nil {
-			return err
-		}
-		rank := 0
-		if t.Kind != "nothing" && t.Kind != "words" {
-			ranked++
-		}
-		for i, s := range a.Active {
-			if s.Slug == stuffed && t.Kind != "nothing" && t.Kind != "words" {
-				outranked++
-			}
-			if slices.Contains(t.Skills, s.Slug) {
-				rank = i + 1
-				break
-			}
-		}
-		if t.Kind == "nothing" {
-			for _, s := range a.Active {
-				if s.Relevance != nil {
-					claims[t.Kind]++
-					if misses {
-						fmt.Printf("claims %s %v: %s\n", s.Slug, s.Relevance, t.Text)
-					}
-					break
-				}
-			}
-		} else if misses && rank > 5 {
-			first := a.Active[:min(len(a.Active), 3)]
-			fmt.Printf("%s rank %d, %v before it, wants %v: %s\n", t.Kind, rank, first, t.Skills, t.Text)
-		}
-		ranks[t.Kind] = append(ranks[t.Kind], rank)
+	found, err := s.find(turns, misses)
+	if err != nil {
+		return err
 	}
 	fmt.Printf("%d skills, %d texts (%s)\n\n| texts | | first | in five | in twenty |\n|---|---|---|---|---|\n", len(skills), len(turns), half)
 	for _, kind := range kinds {
-		list := ranks[kind]
-		if len(list) == 0 || kind == "nothing" {
-			continue
-		}
-		within := func(k int) int {
-			n := 0
-			for _, r := range list {
-				if r > 0 && r <= k {
-					n++
-				}
-			}
-			return 100 * n / len(list)
-		}
-		fmt.Printf("| %s | %d | %d %% | %d %% | %d %% |\n", kind, len(list), within(1), within(5), within(20))
+		found.print(kind, kind)
 	}
-	if n := len(ranks["nothing"]); n > 0 {
-		fmt.Printf("| nothing: no claim | %d | %d %% | | |\n", n, 100*(n-claims["nothing"])/n)
+	if n := len(found.ranks["nothing"]); n > 0 {
+		fmt.Printf("| nothing: no claim | %d | %d %% | | |\n", n, 100*(n-found.claims)/n)
 	}
-	fmt.Printf("| a skill stuffed with words comes first | %d | %d %% | | |\n", ranked, 100*outranked/max(1, ranked))
+	fmt.Printf("| a skill stuffed with words comes first | %d | %d %% | | |\n", found.ranked, 100*found.outranked/max(1, found.ranked))
+	s.stop()
+	if s, err = start(unrelated, dir); err != nil {
+		return err
+	}
+	without, err := s.find(turns, false)
+	if err != nil {
+		return err
+	}
+	for _, kind := range kinds {
+		if kind != "named" {
+			without.print(kind, kind+", without the table of related words")
+		}
+	}
+	s.stop()
+	if s, err = start(binary, dir); err != nil {
+		return err
+	}
 	fmt.Printf("\n| visible with description | 1,000 | 2,000 | 6,000 tokens |\n|---|---|---|---|\n")
 	of := func(kinds ...string) []turn {
 		return slices.DeleteFunc(slices.Clone(turns), func(t turn) bool { return !slices.Contains(kinds, t.Kind) })
@@ -219,6 +191,78 @@ func run(half string, misses bool, binary string) error {
 		fmt.Println(row)
 	}
 	return nil
+}
+
+func build(binary string, flags ...string) error {
+	cmd := exec.Command("go", slices.Concat([]string{"build"}, flags, []string{"-o", binary, "./cmd/pannier"})...)
+	cmd.Stderr = os.Stderr
+	return cmd.Run()
+}
+
+// found is how well skills were found.
+type found struct {
+	ranks             map[string][]int // by kind, the rank of the first right skill, from 1; 0 is none
+	claims            int              // texts about nothing for which some skill is said to be relevant
+	ranked, outranked int              // texts that can be ranked, and those in which the stuffed skill comes before the right one
+}
+
+// find asks with each text once.
+func (s *sidecar) find(turns []turn, misses bool) (found, error) {
+	f := found{ranks: map[string][]int{}}
+	for _, t := range turns {
+		a, err := s.ask(t.Text, "compact", 2000)
+		if err != nil {
+			return f, err
+		}
+		rank, canRank := 0, t.Kind != "nothing" && t.Kind != "words"
+		if canRank {
+			f.ranked++
+		}
+		for i, s := range a.Active {
+			if s.Slug == stuffed && canRank {
+				f.outranked++
+			}
+			if slices.Contains(t.Skills, s.Slug) {
+				rank = i + 1
+				break
+			}
+		}
+		f.ranks[t.Kind] = append(f.ranks[t.Kind], rank)
+		if t.Kind != "nothing" {
+			if misses && rank > 5 {
+				fmt.Printf("%s rank %d, %v before it, wants %v: %s\n", t.Kind, rank, a.Active[:min(len(a.Active), 3)], t.Skills, t.Text)
+			}
+			continue
+		}
+		for _, s := range a.Active {
+			if s.Relevance != nil {
+				f.claims++
+				if misses {
+					fmt.Printf("claims %s %v: %s\n", s.Slug, s.Relevance, t.Text)
+				}
+				break
+			}
+		}
+	}
+	return f, nil
+}
+
+// print prints a row about the texts of a kind.
+func (f *found) print(kind, title string) {
+	list := f.ranks[kind]
+	if len(list) == 0 || kind == "nothing" {
+		return
+	}
+	within := func(k int) int {
+		n := 0
+		for _, r := range list {
+			if r > 0 && r <= k {
+				n++
+			}
+		}
+		return 100 * n / len(list)
+	}
+	fmt.Printf("| %s | %d | %d %% | %d %% | %d %% |\n", title, len(list), within(1), within(5), within(20))
 }
 
 // visible reports whether a prompt has a skill with its description, whole or cut.
