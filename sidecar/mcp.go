@@ -24,16 +24,18 @@ func (c *core) newMCP(reg prometheus.Registerer, decides *service.Service, handl
 		return nil
 	}
 	o := mcp.Options{
-		Snapshot: c.registry.Current, Subscribe: c.registry.Subscribe, Service: decides, Manifest: c.loader.RecentManifest,
+		Service: decides, Subscribe: c.registry.Subscribe, Manifest: c.loader.RecentManifest,
 		Version: c.build.Version,
 		Tools:   c.settings.MCP.Tools, InstructionsMaxChars: 4000, PageSize: 1000,
 		Caller: mcpCaller, OnSession: c.recordMCPSession, OnWatch: func() { signal(c.fingerprints.deepChanged) }, Registerer: reg, Logger: c.log.Named("mcp"),
 	}
 	if c.settings.Tools.Enabled {
-		o.ListTools = func(s *pannier.Snapshot) []pannier.ListedTool { return c.tools.List(s).Tools }
-		o.MayCall = func(ctx context.Context) bool { return handler().MayCallTools(ctx) }
-		o.CallTool = func(ctx context.Context, r pannier.ToolRequest) (pannier.ToolResult, error) {
-			return handler().CallTool(ctx, r)
+		o.SkillTools = &mcp.SkillTools{
+			List:    func(s *pannier.Snapshot) []pannier.ListedTool { return c.tools.List(s).Tools },
+			MayCall: func(ctx context.Context) bool { return handler().MayCallTools(ctx) },
+			Call: func(ctx context.Context, r pannier.ToolRequest) (pannier.ToolResult, error) {
+				return handler().CallTool(ctx, r)
+			},
 		}
 	}
 	return mcp.New(o)

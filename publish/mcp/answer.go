@@ -40,9 +40,8 @@ type answers struct {
 // answer keeps a place for a large read until it is written and the call has ended.
 type answer struct {
 	all   *answers
-	ended chan struct{} // closed when the request has ended
-	// request is the context of the request; nil where that is not known.
-	request context.Context
+	ended chan struct{}     // closed when the request has ended
+	value func(key any) any // of the context of the request; nil where that is not known
 
 	mu    sync.Mutex
 	users int // the request and the call
@@ -58,7 +57,7 @@ func (s *answers) add() *answer { return &answer{all: s, ended: make(chan struct
 // begin adds the answer to a request. The host cannot choose another one, because the header is replaced.
 func (s *answers) begin(r *http.Request) (end func()) {
 	a, key := s.add(), strconv.FormatUint(s.last.Add(1), 10)
-	a.request = r.Context()
+	a.value = r.Context().Value
 	r.Header.Set(answerHeader, key)
 	s.byKey.Store(key, a)
 	return func() {

@@ -55,8 +55,12 @@ func (s *Server) Handler() http.Handler {
 		if r.Method == http.MethodPost {
 			defer s.answers.begin(r)()
 			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBytes))
+			if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+				out.fail(http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the body has more than %d bytes: send a smaller request", maxRequestBytes), nil)
+				return
+			}
 			if err != nil {
-				out.refuseBody(err)
+				out.fail(http.StatusBadRequest, jsonrpc.CodeParseError, "the body cannot be read: send all of it", nil)
 				return
 			}
 			var refused *jsonrpc.Error
@@ -65,7 +69,7 @@ func (s *Server) Handler() http.Handler {
 				return
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
-			if s.CallTool != nil { // the call of a tool may take longer than a request may
+			if s.SkillTools != nil { // the call of a tool may take longer than a request may
 				_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // not supported by recorders
 			}
 			if s.wantsProgress(body) {
@@ -81,7 +85,10 @@ func (s *Server) Handler() http.Handler {
 		case version >= modernVersion || version == "" && r.Header.Get(methodHeader) != "":
 			serveModern(out, r)
 		case version != "" && !slices.Contains(sdk.SupportedProtocolVersions(), version):
-			out.refuseVersion(version)
+			supported := sdk.SupportedProtocolVersions()
+			out.fail(http.StatusBadRequest, sdk.CodeUnsupportedProtocolVersion,
+				fmt.Sprintf("protocol version %.40q is not supported: use one of %s", version, strings.Join(supported, ", ")),
+				encode(sdk.UnsupportedProtocolVersionData{Supported: supported, Requested: version}))
 		default:
 			s.serveLegacy(legacy, out, r)
 		}
@@ -108,11 +115,15 @@ func (s *Server) serveLegacy(h http.Handler, w *errorWriter, r *http.Request) {
 	h.ServeHTTP(w, r)
 }
 
-// connected records a host that begins to use the server.
+// connected gives the instructions to a host that begins to use the server, and records it.
 func (s *Server) connected(ctx context.Context, method string, req sdk.Request, result sdk.Result) error {
 	ss, ok := req.GetSession().(*sdk.ServerSession)
 	if !ok || method != "initialize" && method != "server/discover" {
 		return nil
+	}
+	v, err := s.current(ctx)
+	if err != nil {
+		return err
 	}
 	host := pannier.MCPSession{Method: method}
 	var client *sdk.Implementation
@@ -120,13 +131,16 @@ func (s *Server) connected(ctx context.Context, method string, req sdk.Request, 
 	case *sdk.ServerRequest[*sdk.InitializeParams]:
 		client = r.ClientInfo()
 		if negotiated, ok := result.(*sdk.InitializeResult); ok {
-			host.Protocol = negotiated.ProtocolVersion
+			negotiated.Instructions, host.Protocol = v.instructions(), negotiated.ProtocolVersion
 		}
 		if caller, overHTTP := ctx.Value(callerKey{}).(string); overHTTP && ss.ID() != "" {
 			s.sessions.begin(ss, caller)
 		}
 	case *sdk.ServerRequest[*sdk.DiscoverParams]:
 		client, host.Protocol = r.ClientInfo(), r.ProtocolVersion()
+		if discovered, ok := result.(*sdk.DiscoverResult); ok {
+			discovered.Instructions = v.instructions()
+		}
 	}
 	if client != nil {
 		host.Client, host.Version = client.Name, client.Version
@@ -191,20 +205,4 @@ func (w *errorWriter) fail(status int, code int64, message string, data json.Raw
 		ID      json.RawMessage `json:"id"`
 		Error   *jsonrpc.Error  `json:"error"`
 	}{"2.0", id, &jsonrpc.Error{Code: code, Message: message, Data: data}}))
-}
-
-func (w *errorWriter) refuseBody(err error) {
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		w.fail(http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the body has more than %d bytes: send a smaller request", maxRequestBytes), nil)
-		return
-	}
-	w.fail(http.StatusBadRequest, jsonrpc.CodeParseError, "the body cannot be read: send all of it", nil)
-}
-
-func (w *errorWriter) refuseVersion(version string) {
-	data := encode(struct {
-		Supported []string `json:"supported"`
-		Requested string   `json:"requested"`
-	}{sdk.SupportedProtocolVersions(), version})
-	w.fail(http.StatusBadRequest, sdk.CodeUnsupportedProtocolVersion, fmt.Sprintf("protocol version %.40q is not supported: use one of %s", version, strings.Join(sdk.SupportedProtocolVersions(), ", ")), data)
 }

@@ -50,13 +50,12 @@ func newShop(t testing.TB, slugs ...string) *shop {
 	s := &shop{files: map[string]string{}, news: make(chan *pannier.Snapshot, 1)}
 	s.set(slugs...)
 	s.Options = mcp.Options{
-		Snapshot:  func() *pannier.Snapshot { s.mu.Lock(); defer s.mu.Unlock(); return s.snapshot },
 		Subscribe: func() (<-chan *pannier.Snapshot, func()) { return s.news, func() {} },
 		Manifest:  s.manifest,
 		Tools:     true, InstructionsMaxChars: 4000, PageSize: 100,
 	}
 	s.contents = service.Options{
-		Snapshot: s.Snapshot, Rescan: s.rescan, Texts: s, OpenFile: s.open,
+		Snapshot: s.current, Rescan: s.rescan, Texts: s, OpenFile: s.open,
 		Ranked:    new(resolve.Resolver).Find,
 		Directory: func(e *pannier.Skill) string { return "/w/skills/" + e.Slug },
 		Emit: func(kind pannier.EventType, data any) {
@@ -80,6 +79,8 @@ func newShop(t testing.TB, slugs ...string) *shop {
 	}
 	return s
 }
+
+func (s *shop) current() *pannier.Snapshot { s.mu.Lock(); defer s.mu.Unlock(); return s.snapshot }
 
 // set makes a snapshot of usable skills.
 func (s *shop) set(slugs ...string) { s.setWith(func(*pannier.Skill) {}, slugs...) }
@@ -128,7 +129,7 @@ func (s *shop) rescan(context.Context, bool) (*pannier.Snapshot, error) {
 	if on != nil {
 		on()
 	}
-	return s.Snapshot(), nil
+	return s.current(), nil
 }
 
 // Read implements [service.Texts].

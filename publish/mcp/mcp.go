@@ -25,20 +25,14 @@ import (
 
 // Options are what a server composes. All but the ones marked optional are needed.
 type Options struct {
-	// Snapshot returns the newest snapshot, nil before the first.
-	Snapshot func() *pannier.Snapshot
-	// Subscribe returns a channel that has the newest snapshot whenever there is one that was not received.
-	Subscribe func() (snapshots <-chan *pannier.Snapshot, cancel func())
 	// Service decides who reads what, and records it.
 	Service *service.Service
+	// Subscribe returns a channel that has the newest snapshot whenever there is one that was not received.
+	Subscribe func() (snapshots <-chan *pannier.Snapshot, cancel func())
 	// Manifest returns the manifest of a skill as it was at most maxAge ago. Its errors are [pannier.ErrChanged] and
 	// [pannier.ErrNotServable].
-	Manifest func(ctx context.Context, s *pannier.Skill, maxAge time.Duration) (pannier.Manifest, error)
-	// ListTools returns the tools of skills by name, CallTool carries one out, and MayCall reports whether the client of a request
-	// may call them. The client is that of the context. All are nil where no tool of a skill may be called.
-	ListTools func(*pannier.Snapshot) []pannier.ListedTool
-	MayCall   func(context.Context) bool
-	CallTool  func(context.Context, pannier.ToolRequest) (pannier.ToolResult, error)
+	Manifest   func(ctx context.Context, s *pannier.Skill, maxAge time.Duration) (pannier.Manifest, error)
+	SkillTools *SkillTools // nil where no tool of a skill may be called
 	// Version is that of the program.
 	Version string
 
@@ -51,6 +45,13 @@ type Options struct {
 	OnWatch    func()                     // optional: the result of [Server.Watched] has changed
 	Registerer prometheus.Registerer      // optional
 	Logger     hclog.Logger               // optional
+}
+
+// SkillTools are the tools of skills. The client of a request is that of the context.
+type SkillTools struct {
+	List    func(*pannier.Snapshot) []pannier.ListedTool // by name
+	MayCall func(context.Context) bool
+	Call    func(context.Context, pannier.ToolRequest) (pannier.ToolResult, error)
 }
 
 // Extension is the identifier of Skills over MCP.
@@ -70,18 +71,15 @@ type Server struct {
 	metrics       *metrics
 	announced     atomic.Pointer[announcements] // nil while no host has seen a list
 	answers       answers
-	serving       context.Context // done when Serve ends
-	stop          context.CancelFunc
-	toolsTold     atomic.Pointer[pannier.Digest] // of the tools of skills that hosts have seen; nil while none has
-	changed       atomic.Int64                   // when files may have changed last, in nanoseconds since 1970
+	ended         chan struct{} // closed when Serve ends
+	changed       atomic.Int64  // when files may have changed last, in nanoseconds since 1970
 }
 
 // New returns a server.
 func New(o Options) *Server {
 	o.Logger = cmp.Or(o.Logger, hclog.NewNullLogger())
 	o.PageSize = max(1, o.PageSize)
-	s := &Server{Options: o, ready: make(chan struct{}), metrics: newMetrics(o.Registerer)}
-	s.serving, s.stop = context.WithCancel(context.Background())
+	s := &Server{Options: o, ready: make(chan struct{}), ended: make(chan struct{}), metrics: newMetrics(o.Registerer)}
 	s.answers.init()
 	s.makeReady = sync.OnceFunc(func() { close(s.ready) })
 	s.sessions.init(s)
@@ -99,9 +97,21 @@ func New(o Options) *Server {
 		SubscribeHandler: s.subscriptions.subscribe, UnsubscribeHandler: s.subscriptions.unsubscribe,
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.TTLMs, c.CacheScope = ttl, cacheScope },
 	})
-	s.addMethods()
+	for _, err := range []error{
+		sdk.AddReceivingCustomMethod(s.sdk, "skills/list", s.listSkills),
+		sdk.AddReceivingCustomMethod(s.sdk, "skills/get", s.getSkill),
+		sdk.AddReceivingCustomMethod(s.sdk, "resources/directory/read", s.readDirectory),
+	} {
+		if err != nil {
+			panic(err) // a later SDK has the method: serve it by that
+		}
+	}
 	s.sdk.AddReceivingMiddleware(s.receive)
-	s.addHandlers()
+	s.touchResources()
+	s.touchPrompts()
+	if o.Tools {
+		s.touchTools()
+	}
 	return s
 }
 
@@ -120,7 +130,7 @@ func (s *Server) Run(ctx context.Context, t sdk.Transport) error {
 // Serve sends notifications until ctx is done, and then closes all sessions.
 func (s *Server) Serve(ctx context.Context) error {
 	defer s.sessions.close()
-	defer s.stop()
+	defer close(s.ended)
 	s.notify(ctx)
 	return nil
 }
@@ -136,13 +146,13 @@ const firstSnapshotTimeout = 10 * time.Second
 
 // current returns the view of the newest snapshot. Before the first one it waits.
 func (s *Server) current(ctx context.Context) (*view, error) {
-	snapshot := s.Snapshot()
+	snapshot := s.Service.Snapshot()
 	if snapshot == nil {
 		timer := time.NewTimer(firstSnapshotTimeout)
 		defer timer.Stop()
 		select {
 		case <-s.ready:
-			snapshot = s.Snapshot()
+			snapshot = s.Service.Snapshot()
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-timer.C:
@@ -161,7 +171,7 @@ func (s *Server) viewOf(snapshot *pannier.Snapshot) *view {
 		v = s.build(snapshot)
 	}
 	if s.announced.Load() == nil {
-		s.announced.CompareAndSwap(nil, &v.lists)
+		s.announced.CompareAndSwap(nil, s.listsOf(v))
 	}
 	return v
 }
@@ -177,12 +187,4 @@ func (s *Server) build(snapshot *pannier.Snapshot) *view {
 	s.views.Store(v)
 	s.entries.keep(v)
 	return v
-}
-
-// dropView frees the last view, which holds a whole snapshot, and the entries that were kept for it.
-func (s *Server) dropView() {
-	s.building.Lock()
-	defer s.building.Unlock()
-	s.views.Store(nil)
-	s.entries.drop()
 }

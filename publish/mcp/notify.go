@@ -8,13 +8,24 @@ import (
 	"pannier"
 )
 
-// announcements are the digests of the lists that hosts were last told of.
+// announcements are the digests of the lists that hosts were last told of. Which tools of skills can be called also
+// depends on scans and on the runner, which change no snapshot.
 type announcements struct {
-	tools, prompts, resources pannier.Digest
+	tools, skillTools, prompts, resources pannier.Digest
 }
 
-// notify tells hosts which lists each snapshot has changed, and which files that they subscribed to. Files are compared beside
-// it, because that reads them, and no list waits for it.
+// listsOf returns the digests of the lists as hosts see them now.
+func (s *Server) listsOf(v *view) *announcements {
+	now := v.lists
+	now.skillTools = digestOf(s.skillTools(v.snapshot))
+	return &now
+}
+
+// skillToolsEvery is how often the tools of skills are compared with those that hosts were told of.
+const skillToolsEvery = 2 * time.Second
+
+// notify tells hosts which lists each snapshot has changed, and which files that they subscribed to. Files are compared
+// beside it, because that reads them, and no list waits for it.
 func (s *Server) notify(ctx context.Context) {
 	var checks sync.WaitGroup
 	defer checks.Wait()
@@ -22,7 +33,7 @@ func (s *Server) notify(ctx context.Context) {
 	snapshots, cancel := s.Subscribe()
 	defer cancel()
 	var ticks <-chan time.Time
-	if s.ListTools != nil {
+	if s.SkillTools != nil {
 		ticker := time.NewTicker(skillToolsEvery)
 		defer ticker.Stop()
 		ticks = ticker.C
@@ -32,7 +43,9 @@ func (s *Server) notify(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticks:
-			s.announceTools()
+			if s.announced.Load() != nil && s.hasHosts() {
+				s.announce(s.Service.Snapshot())
+			}
 		case snapshot := <-snapshots:
 			s.announce(snapshot)
 			signal(s.subscriptions.touched)
@@ -40,9 +53,8 @@ func (s *Server) notify(ctx context.Context) {
 	}
 }
 
-// announce sends list_changed of the lists that differ from those that hosts were told of before. The SDK waits 10 ms for more.
-//
-// Without a host no view is built, because its lists cost what all skills cost, and the last one is dropped.
+// announce sends list_changed of the lists that differ from those that hosts were told of before. The SDK waits 10 ms for
+// more.
 func (s *Server) announce(snapshot *pannier.Snapshot) {
 	select {
 	case <-s.ready:
@@ -50,28 +62,33 @@ func (s *Server) announce(snapshot *pannier.Snapshot) {
 		s.makeReady() // hosts wait for the first snapshot, so none has seen another list
 		return
 	}
-	if !s.connectedHosts() {
+	if !s.hasHosts() {
+		// A view costs what all skills cost, and holds a whole snapshot: without a host none is built, and the last one is
+		// dropped.
 		s.announced.Store(nil)
-		s.dropView()
+		s.building.Lock()
+		defer s.building.Unlock()
+		s.views.Store(nil)
+		s.entries.drop()
 		return
 	}
-	v := s.build(snapshot)
-	before := s.announced.Swap(&v.lists)
+	now := s.listsOf(s.build(snapshot))
+	before := s.announced.Swap(now)
 	if before == nil {
 		before = &announcements{} // a host came while the last view was dropped: what it has seen is not known
 	}
-	if s.Tools && before.tools != v.lists.tools {
+	if s.Tools && (before.tools != now.tools || before.skillTools != now.skillTools) {
 		s.touchTools()
 	}
-	if before.prompts != v.lists.prompts {
+	if before.prompts != now.prompts {
 		s.touchPrompts()
 	}
-	if before.resources != v.lists.resources {
+	if before.resources != now.resources {
 		s.touchResources()
 	}
 }
 
-func (s *Server) connectedHosts() bool {
+func (s *Server) hasHosts() bool {
 	for range s.sdk.Sessions() {
 		return true
 	}

@@ -11,12 +11,6 @@ import (
 // argsName is the argument of every prompt.
 const argsName = "args"
 
-type promptResult struct {
-	page
-	Description string               `json:"description,omitempty"`
-	Messages    []*sdk.PromptMessage `json:"messages"`
-}
-
 // getPrompt answers with the text of a command.
 func (s *Server) getPrompt(ctx context.Context, params *sdk.GetPromptParams) (sdk.Result, error) {
 	v, err := s.current(ctx)
@@ -32,14 +26,10 @@ func (s *Server) getPrompt(ctx context.Context, params *sdk.GetPromptParams) (sd
 	if err != nil {
 		return nil, err
 	}
-	result := &promptResult{
+	return &sdk.GetPromptResult{
 		Description: v.commands[run.Name].Description,
 		Messages:    []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: run.Text}}},
-	}
-	if isModern(ctx) {
-		result.ResultType = "complete"
-	}
-	return result, nil
+	}, nil
 }
 
 // maxChoices is how many values one answer of completion may have.

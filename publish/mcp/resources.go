@@ -36,9 +36,9 @@ func (s *Server) listResources(ctx context.Context, cursor string) (sdk.Result, 
 		return nil, err
 	}
 	result := &resourcesPage{page: newPage(ctx)}
-	result.Resources, result.NextCursor, err = paginate(s, cursor, v.served, slugOf, func(e *pannier.Entry) (sized[*sdk.Resource], error) {
+	result.Resources, result.NextCursor, err = paginate(s, cursor, v.served, slugOf, func(e *pannier.Entry) (*sdk.Resource, int, error) {
 		shown, err := s.listed(ctx, e)
-		return sized[*sdk.Resource]{shown.resource, shown.bytes}, err
+		return shown.resource, shown.bytes, err
 	})
 	return result, err
 }
@@ -166,7 +166,11 @@ func (s *Server) readDirectory(ctx context.Context, _ *sdk.ServerSession, params
 			m, err := s.manifest(ctx, e, 0)
 			files := m.Files
 			if err == nil && m.Dynamic {
-				files, err = s.unlisted(ctx, e)
+				var found []pannier.File
+				found, _, err = s.Service.Texts.Files(ctx, e.Skill)
+				for _, f := range found { // without their digests
+					files = append(files, pannier.ManifestFile{Path: f.Path, Size: f.Size})
+				}
 			}
 			if err != nil {
 				return err
@@ -176,8 +180,8 @@ func (s *Server) readDirectory(ctx context.Context, _ *sdk.ServerSession, params
 			}
 		}
 		result.Resources, result.NextCursor, err = paginate(s, params.Cursor, children,
-			func(r *sdk.Resource) string { return r.Name }, func(r *sdk.Resource) (sized[*sdk.Resource], error) {
-				return sized[*sdk.Resource]{r, 128 + len(r.URI)}, nil
+			func(r *sdk.Resource) string { return r.Name }, func(r *sdk.Resource) (*sdk.Resource, int, error) {
+				return r, 128 + len(r.URI), nil
 			})
 		return err
 	})
@@ -198,15 +202,6 @@ func (s *Server) isDirectory(ctx context.Context, e *pannier.Entry, files []pann
 	}
 	refusal, ok := asRefusal(err)
 	return ok && refusal.Code == string(pannier.FileIsDirectory)
-}
-
-// unlisted returns the files of a skill whose manifest does not list them, without their digests.
-func (s *Server) unlisted(ctx context.Context, e *pannier.Entry) (files []pannier.ManifestFile, err error) {
-	found, _, err := s.Service.Texts.Files(ctx, e.Skill)
-	for _, f := range found {
-		files = append(files, pannier.ManifestFile{Path: f.Path, Size: f.Size})
-	}
-	return files, err
 }
 
 // childrenOf returns what lies right in a directory, by name; nil if the skill has no such directory.
@@ -253,33 +248,18 @@ func mimeType(name string) string {
 	return cmp.Or(mimeTypes[strings.ToLower(path.Ext(name))], "text/plain")
 }
 
-var errOfView = errors.New("the view answers in the place of the SDK")
-
-// addHandlers registers what the SDK announces changes of. The view answers in their place.
-func (s *Server) addHandlers() {
-	s.touchResources()
-	s.touchPrompts()
-	if s.Tools {
-		s.touchTools()
-	}
-}
+// The SDK announces the change of a list when an entry is replaced. Nothing else is of use in the entries: lists and
+// calls are answered before they reach the SDK, so that the entries need no handlers.
 
 func (s *Server) touchResources() {
 	s.sdk.AddResourceTemplate(&sdk.ResourceTemplate{
-		URITemplate: scheme + "{+path}", Name: "skill file", Title: "File of a skill", Description: "A file of a skill by its path below the directory of the skill, as skills/get lists it.",
-	}, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-		return nil, errOfView
-	})
+		URITemplate: scheme + "{+path}", Name: "skill file", Title: "File of a skill",
+		Description: "A file of a skill by its path below the directory of the skill, as skills/get lists it.",
+	}, nil)
 }
 
-func (s *Server) touchPrompts() {
-	s.sdk.AddPrompt(&sdk.Prompt{Name: "skills"}, func(context.Context, *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
-		return nil, errOfView
-	})
-}
+func (s *Server) touchPrompts() { s.sdk.AddPrompt(&sdk.Prompt{Name: "skills"}, nil) }
 
 func (s *Server) touchTools() {
-	s.sdk.AddTool(&sdk.Tool{Name: toolActivate, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return nil, errOfView
-	})
+	s.sdk.AddTool(&sdk.Tool{Name: toolActivate, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
 }

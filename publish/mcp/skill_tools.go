@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -20,19 +18,15 @@ const (
 	maxToolText        = 1024 // bytes of a description
 )
 
-// skillToolsEvery is how often the tools of skills are compared with those that hosts were told of: whether one can be called
-// also depends on scans and on the runner, which change no snapshot.
-const skillToolsEvery = 2 * time.Second
-
 // skillTools returns the tools of skills that can be called now. Those that stand for a tool of the agent are not among them: a host
 // has that tool itself.
 func (s *Server) skillTools(snapshot *pannier.Snapshot) []json.RawMessage {
-	if s.ListTools == nil || !s.Tools {
+	if s.SkillTools == nil || !s.Tools {
 		return nil
 	}
 	var tools []json.RawMessage
 	taken, size := map[string]bool{}, 0
-	for _, t := range s.ListTools(snapshot) {
+	for _, t := range s.SkillTools.List(snapshot) {
 		name := t.ModelName
 		schema := hostSchema(t.Parameters)
 		if !t.Callable || t.Kind == pannier.RuntimeProxy || taken[name] || schema == nil {
@@ -74,22 +68,15 @@ func hostSchema(parameters json.RawMessage) json.RawMessage {
 	return encode(schema)
 }
 
-// isSkillTool reports whether a name has the form of one of a tool of a skill. The service says which it is, or why it is none.
-func (s *Server) isSkillTool(name string) bool {
-	const shortened = 64 // a model_name that is cut off may have no separator after the slug
-	parts := strings.Count(strings.ReplaceAll(name, "__", "."), ".")
-	return s.CallTool != nil && s.Tools && pannier.NamesSkillTool(name) && (parts >= 2 || len(name) == shortened)
-}
-
 // callerContext is the context of a call with the values of its request, which tell who asks.
 type callerContext struct {
 	context.Context
-	request context.Context
+	ofRequest func(key any) any
 }
 
 // Value implements [context.Context].
 func (c callerContext) Value(key any) any {
-	if value := c.request.Value(key); value != nil {
+	if value := c.ofRequest(key); value != nil {
 		return value
 	}
 	return c.Context.Value(key)
@@ -97,8 +84,8 @@ func (c callerContext) Value(key any) any {
 
 // withCaller returns a context that says who asks. Without HTTP it is the same.
 func withCaller(ctx context.Context) context.Context {
-	if a, ok := ctx.Value(answerKey{}).(*answer); ok && a.request != nil {
-		return callerContext{ctx, a.request}
+	if a, ok := ctx.Value(answerKey{}).(*answer); ok && a.value != nil {
+		return callerContext{ctx, a.value}
 	}
 	return ctx
 }
@@ -107,16 +94,22 @@ func withCaller(ctx context.Context) context.Context {
 const callMeta = "pannier/call"
 
 // callSkillTool calls a tool of a skill with the rights of the host. A refusal is a result with an error.
-func (s *Server) callSkillTool(ctx context.Context, req sdk.Request, params *sdk.CallToolParamsRaw) *callResult {
+func (s *Server) callSkillTool(ctx context.Context, req sdk.Request, params *sdk.CallToolParamsRaw) *sdk.CallToolResult {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.serving, cancel)()
+	go func() {
+		select {
+		case <-s.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	asked := pannier.ToolRequest{Name: params.Name, ToolCall: pannier.ToolCall{Arguments: params.Arguments}}
 	if ss, ok := req.GetSession().(*sdk.ServerSession); ok {
 		asked.Session = ss.ID()
 		asked.Out = s.progress(ctx, ss, params.GetProgressToken())
 	}
-	result, err := s.CallTool(withCaller(ctx), asked)
+	result, err := s.SkillTools.Call(withCaller(ctx), asked)
 	if err != nil {
 		result = pannier.ToolResult{Name: params.Name, Error: &pannier.ToolError{Code: "not_audited", Message: err.Error(), Hint: "see the log of the sidecar"}}
 		if refusal, ok := asRefusal(err); ok {
@@ -129,8 +122,8 @@ func (s *Server) callSkillTool(ctx context.Context, req sdk.Request, params *sdk
 }
 
 // shownResult returns a result as hosts get it: the output as text, an error in front of it, and all else beside it.
-func shownResult(result pannier.ToolResult) *callResult {
-	shown := &callResult{IsError: !result.OK, Content: []sdk.Content{}}
+func shownResult(result pannier.ToolResult) *sdk.CallToolResult {
+	shown := &sdk.CallToolResult{IsError: !result.OK, Content: []sdk.Content{}}
 	if e := result.Error; e != nil {
 		shown.Content = append(shown.Content, &sdk.TextContent{Text: e.Code + ": " + textOf(&pannier.Refusal{Message: e.Message, Hint: e.Hint})})
 	}
@@ -165,7 +158,7 @@ func (s *Server) progress(ctx context.Context, ss *sdk.ServerSession, token any)
 
 // wantsProgress reports whether a request is a call of a tool whose output the host wants as it is written.
 func (s *Server) wantsProgress(body []byte) bool {
-	if s.CallTool == nil || !bytes.Contains(body, []byte("progressToken")) {
+	if s.SkillTools == nil || !bytes.Contains(body, []byte("progressToken")) {
 		return false
 	}
 	var call struct {
@@ -177,20 +170,4 @@ func (s *Server) wantsProgress(body []byte) bool {
 		} `json:"params"`
 	}
 	return json.Unmarshal(body, &call) == nil && call.Method == "tools/call" && len(call.Params.Meta.Token) > 0
-}
-
-// announceTools sends list_changed of the tools if those of skills are not the ones that hosts have seen.
-func (s *Server) announceTools() {
-	if !s.connectedHosts() {
-		s.toolsTold.Store(nil)
-		return
-	}
-	snapshot := s.Snapshot()
-	if snapshot == nil {
-		return
-	}
-	now := digestOf(s.skillTools(snapshot))
-	if before := s.toolsTold.Swap(&now); before != nil && *before != now {
-		s.touchTools()
-	}
 }

@@ -50,18 +50,6 @@ type (
 	}
 )
 
-func (s *Server) addMethods() {
-	for _, err := range []error{
-		sdk.AddReceivingCustomMethod(s.sdk, "skills/list", s.listSkills),
-		sdk.AddReceivingCustomMethod(s.sdk, "skills/get", s.getSkill),
-		sdk.AddReceivingCustomMethod(s.sdk, "resources/directory/read", s.readDirectory),
-	} {
-		if err != nil {
-			panic(err) // a later SDK has the method: serve it by that
-		}
-	}
-}
-
 func (s *Server) listSkills(ctx context.Context, _ *sdk.ServerSession, params *cursorParams) (*skillsPage, error) {
 	v, err := s.current(ctx)
 	if err != nil {
@@ -72,9 +60,9 @@ func (s *Server) listSkills(ctx context.Context, _ *sdk.ServerSession, params *c
 		cursor = params.Cursor
 	}
 	result := &skillsPage{page: newPage(ctx)}
-	result.Skills, result.NextCursor, err = paginate(s, cursor, v.served, slugOf, func(e *pannier.Entry) (sized[*skillEntry], error) {
+	result.Skills, result.NextCursor, err = paginate(s, cursor, v.served, slugOf, func(e *pannier.Entry) (*skillEntry, int, error) {
 		shown, err := s.listed(ctx, e)
-		return sized[*skillEntry]{shown.entry, shown.bytes}, err
+		return shown.entry, shown.bytes, err
 	})
 	if err != nil {
 		return nil, err

@@ -103,10 +103,13 @@ func (s *Server) callTool(ctx context.Context, req sdk.Request, params *sdk.Call
 	if err != nil {
 		return nil, err
 	}
-	if s.isSkillTool(params.Name) {
-		return completed(ctx, s.callSkillTool(ctx, req, params)), nil
+	const shortened = 64 // a model_name that is cut off may have no separator after the slug
+	parts := strings.Count(strings.ReplaceAll(params.Name, "__", "."), ".")
+	if s.SkillTools != nil && s.Tools && pannier.NamesSkillTool(params.Name) && (parts >= 2 || len(params.Name) == shortened) {
+		// The service says which tool it is, or why it is none.
+		return s.callSkillTool(ctx, req, params), nil
 	}
-	call := map[string]func(context.Context, *view, toolArguments) (*callResult, error){
+	call := map[string]func(context.Context, *view, toolArguments) (*sdk.CallToolResult, error){
 		toolActivate: s.activate, toolReadFile: s.readToolFile, toolFind: s.find,
 	}[params.Name]
 	if call == nil || !s.Tools {
@@ -117,37 +120,19 @@ func (s *Server) callTool(ctx context.Context, req sdk.Request, params *sdk.Call
 		dec := json.NewDecoder(bytes.NewReader(params.Arguments))
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(&arguments); err != nil {
-			call = func(context.Context, *view, toolArguments) (*callResult, error) {
+			call = func(context.Context, *view, toolArguments) (*sdk.CallToolResult, error) {
 				return nil, refuse("arguments_invalid", "invalid arguments: "+strings.TrimPrefix(err.Error(), "json: "), "tools/list has their schema")
 			}
 		}
 	}
 	result, err := call(ctx, v, arguments)
 	if refusal, ok := asRefusal(err); ok {
-		result, err = failed(textOf(refusal)), nil
+		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: textOf(refusal)}}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return completed(ctx, result), nil
-}
-
-func completed(ctx context.Context, result *callResult) *callResult {
-	if isModern(ctx) {
-		result.ResultType = "complete"
-	}
-	return result
-}
-
-type callResult struct {
-	page
-	Content           []sdk.Content   `json:"content"`
-	StructuredContent json.RawMessage `json:"structuredContent,omitempty"`
-	IsError           bool            `json:"isError,omitempty"`
-}
-
-func failed(message string) *callResult {
-	return &callResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: message}}}
+	return result, nil
 }
 
 // toolSkill returns the skill that a tool names.
@@ -187,7 +172,7 @@ type activation struct {
 	Warnings       []string `json:"warnings,omitempty"`
 }
 
-func (s *Server) activate(ctx context.Context, v *view, a toolArguments) (*callResult, error) {
+func (s *Server) activate(ctx context.Context, v *view, a toolArguments) (*sdk.CallToolResult, error) {
 	e, err := s.toolSkill(v, "name", a.Name)
 	if err != nil {
 		return nil, err
@@ -197,7 +182,7 @@ func (s *Server) activate(ctx context.Context, v *view, a toolArguments) (*callR
 		return nil, err
 	}
 	shown, structured := prompt.Activation(content)
-	return &callResult{
+	return &sdk.CallToolResult{
 		Content: []sdk.Content{&sdk.TextContent{Text: shown}},
 		StructuredContent: encode(activation{
 			Name: e.Slug, Instructions: structured.Body, Directory: structured.Directory, Files: structured.Resources,
@@ -206,7 +191,7 @@ func (s *Server) activate(ctx context.Context, v *view, a toolArguments) (*callR
 	}, nil
 }
 
-func (s *Server) readToolFile(ctx context.Context, v *view, a toolArguments) (*callResult, error) {
+func (s *Server) readToolFile(ctx context.Context, v *view, a toolArguments) (*sdk.CallToolResult, error) {
 	if a.Path == "" {
 		return nil, refuse("argument_missing", "the argument path is missing", "give the path of a file below the directory of the skill")
 	}
@@ -231,7 +216,7 @@ func (s *Server) readToolFile(ctx context.Context, v *view, a toolArguments) (*c
 	if err != nil {
 		return nil, err
 	}
-	return &callResult{Content: []sdk.Content{content}}, nil
+	return &sdk.CallToolResult{Content: []sdk.Content{content}}, nil
 }
 
 type foundSkill struct {
@@ -240,7 +225,7 @@ type foundSkill struct {
 	Relevance   pannier.Relevance `json:"relevance"`
 }
 
-func (s *Server) find(_ context.Context, v *view, a toolArguments) (*callResult, error) {
+func (s *Server) find(_ context.Context, v *view, a toolArguments) (*sdk.CallToolResult, error) {
 	if strings.TrimSpace(a.Query) == "" {
 		return nil, refuse("argument_missing", "the argument query is missing", "give words that describe the task")
 	}
@@ -259,5 +244,5 @@ func (s *Server) find(_ context.Context, v *view, a toolArguments) (*callResult,
 	if len(found) == 0 {
 		shown.WriteString("No skill matches. Other words may.")
 	}
-	return &callResult{Content: []sdk.Content{&sdk.TextContent{Text: shown.String()}}, StructuredContent: encode(result)}, nil
+	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: shown.String()}}, StructuredContent: encode(result)}, nil
 }
