@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -43,12 +42,17 @@ var errUnchanged = errors.New("config.yaml is unchanged")
 // updateConfig adds an installed skill to the list of config.yaml, or removes an uninstalled one.
 func (p *place) updateConfig(in *intent) configEdit {
 	outcome, change := configAdded, yamldoc.Enlist
+	hint := fmt.Sprintf("add %q to the list by hand, so that the agent uses it", in.Slug)
 	switch in.Action {
 	case pannier.ActionUninstall:
-		if p.inOtherRoot(in.Slug) {
-			return configEdit{}
+		for _, other := range p.store.rules.Roots { // the list also refers to a directory with this name in another root
+			info, err := os.Stat(filepath.Join(other.Path, in.Slug))
+			if other.Path != p.root.Path && err == nil && info.IsDir() {
+				return configEdit{}
+			}
 		}
 		outcome, change = configRemoved, yamldoc.Delist
+		hint = fmt.Sprintf("remove %q from the list by hand", in.Slug)
 	case pannier.ActionInstall:
 	default:
 		return configEdit{}
@@ -56,30 +60,14 @@ func (p *place) updateConfig(in *intent) configEdit {
 	changed, err := p.store.editConfig(func(text []byte) ([]byte, error) { return change(text, skillsKey, in.Slug) })
 	switch {
 	case err != nil:
-		return configEdit{problem: configProblem(in, err)}
+		return configEdit{problem: &pannier.Problem{
+			Code: "install.config", Severity: pannier.SeverityWarning, Path: pannier.WorkspaceFile, Field: skillsKey,
+			Message: "the list of skills was not updated: " + err.Error(), Hint: hint,
+		}}
 	case changed:
 		return configEdit{config: outcome}
 	}
 	return configEdit{}
-}
-
-// inOtherRoot reports whether another root has a directory with this name, which the list also refers to.
-func (p *place) inOtherRoot(slug string) bool {
-	return slices.ContainsFunc(p.store.rules.Roots, func(other pannier.Root) bool {
-		info, err := os.Stat(filepath.Join(other.Path, slug))
-		return other.Path != p.root.Path && err == nil && info.IsDir()
-	})
-}
-
-func configProblem(in *intent, err error) *pannier.Problem {
-	hint := fmt.Sprintf("add %q to the list by hand, so that the agent uses it", in.Slug)
-	if in.Action == pannier.ActionUninstall {
-		hint = fmt.Sprintf("remove %q from the list by hand", in.Slug)
-	}
-	return &pannier.Problem{
-		Code: "install.config", Severity: pannier.SeverityWarning, Path: pannier.WorkspaceFile, Field: skillsKey,
-		Message: "the list of skills was not updated: " + err.Error(), Hint: hint,
-	}
 }
 
 // editConfig changes config.yaml, if it exists, and reports whether it did. A symlink is not followed.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -55,36 +54,49 @@ func (p *place) tree(ctx context.Context, rel string) (treeFiles, error) {
 			return nil
 		}
 		info, err := d.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+		if err != nil {
+			return unlessMissing(err)
 		}
-		if err == nil && !isForeign(info, top) {
+		of, ok := info.Sys().(*syscall.Stat_t)
+		in, ok2 := top.Sys().(*syscall.Stat_t)
+		if foreign := ok && ok2 && info.Mode().IsRegular() && of.Nlink > 1 && of.Uid != in.Uid; !foreign {
 			files[name] = info
 		}
 		if files.truncated() {
 			return fs.SkipAll
 		}
-		return err
+		return nil
 	})
 	return files, err
 }
 
-// isForeign reports whether a file has several hard links and another owner than the directory of its skill.
-func isForeign(file, dir fs.FileInfo) bool {
-	of, ok := file.Sys().(*syscall.Stat_t)
-	in, ok2 := dir.Sys().(*syscall.Stat_t)
-	return ok && ok2 && file.Mode().IsRegular() && of.Nlink > 1 && of.Uid != in.Uid
-}
-
-func unionOf(a, b treeFiles) []string {
+// diff compares two directories.
+func (p *place) diff(ctx context.Context, from, to string, into *pannier.VersionDiff) error {
+	a, err := p.tree(ctx, from)
+	if err != nil {
+		return err
+	}
+	b, err := p.tree(ctx, to)
+	if err != nil {
+		return err
+	}
 	all := maps.Clone(a)
 	maps.Copy(all, b)
-	return slices.Sorted(maps.Keys(all))
+	d := &differ{place: p, from: from, to: to, left: maxDiffText, reads: maxDiffRead}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := d.file(name, a[name], b[name]); err != nil {
+			return err
+		}
+	}
+	into.Files, into.Truncated = append(into.Files, d.files...), d.truncated || a.truncated() || b.truncated()
+	return nil
 }
 
 // differ collects the files that differ in two versions.
 type differ struct {
-	ctx      context.Context
 	place    *place
 	from, to string
 	// left is what is left of the bytes of all patches, reads of those that are compared.
@@ -96,9 +108,6 @@ type differ struct {
 
 // file compares a file of both versions; nil is none.
 func (d *differ) file(name string, a, b fs.FileInfo) error {
-	if err := d.ctx.Err(); err != nil {
-		return err
-	}
 	f := pannier.FileDiff{Path: name, Change: pannier.FileChanged}
 	switch {
 	case a == nil:
@@ -158,10 +167,6 @@ func (d *differ) compare(name string) (bool, error) {
 		return false, err
 	}
 	defer y.Close()
-	return sameContent(x, y)
-}
-
-func sameContent(x, y *os.File) (bool, error) {
 	a, b := make([]byte, 32<<10), make([]byte, 32<<10)
 	for {
 		n, err := io.ReadFull(x, a)
@@ -203,7 +208,8 @@ func (d *differ) patch(f *pannier.FileDiff, a, b fs.FileInfo) error {
 		return err
 	}
 	d.texts++
-	text := hunks(before, after)
+	text := string(diff.Diff("", before, "", after))
+	text = text[max(strings.Index(text, "@@ "), 0):] // without the lines that name the files
 	f.Additions, f.Deletions = lines(text, "+"), lines(text, "-")
 	if d.left -= int64(len(text)); d.left < 0 {
 		d.left, f.Truncated, d.truncated = 0, true, true
@@ -220,13 +226,21 @@ func size(info fs.FileInfo) int64 {
 	return info.Size()
 }
 
-func isText(text []byte) bool { return utf8.Valid(text) && !bytes.ContainsRune(text, 0) }
-
-// hunks returns the hunks of a unified diff, without the lines that name the files.
-func hunks(before, after []byte) string {
-	text := string(diff.Diff("", before, "", after))
-	if i := strings.Index(text, "@@ "); i >= 0 {
-		return text[i:]
+// readText returns the text of a file, and false if it has none that can be shown.
+func (p *place) readText(rel string) (text []byte, ok bool, err error) {
+	text, _, err = fsx.ReadRegularIn(p.dir, rel, maxDiffFile)
+	if err != nil {
+		return nil, false, err
 	}
-	return ""
+	return text, int64(len(text)) <= maxDiffFile && utf8.Valid(text) && !bytes.ContainsRune(text, 0), nil
+}
+
+// lines counts the lines of a patch that begin with a sign.
+func lines(patch, sign string) (n int) {
+	for line := range strings.Lines(patch) {
+		if strings.HasPrefix(line, sign) {
+			n++
+		}
+	}
+	return n
 }

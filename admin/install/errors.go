@@ -57,18 +57,6 @@ func refuseNotDirectory(code string, root pannier.Root, slug string, c current) 
 	return refuseConflict(code, path.Join(root.Name, slug)+" is "+c.otherKind, "move it away first; pannier neither replaces nor removes it", c.conflict(root, slug))
 }
 
-// refuseExists refuses an installation over another skill, and says which update would replace it.
-func refuseExists(root pannier.Root, slug string, c current) error {
-	hint := "update it instead of installing it"
-	switch {
-	case c.large:
-		hint = "move it away first; it is too large to update"
-	case c.entry == nil:
-		hint = fmt.Sprintf("pannier did not install it; to replace it anyway, update it with %s as the expected fingerprint", c.print)
-	}
-	return refuseConflict("install.exists", path.Join(root.Name, slug)+" already exists with other content", hint, c.conflict(root, slug))
-}
-
 // refuseNotManaged refuses a change of a directory that pannier did not install.
 func refuseNotManaged(root pannier.Root, slug string, c current) error {
 	hint := "change it by hand, or update it with its fingerprint as the expected one: " + c.print.String()

@@ -58,7 +58,15 @@ func (p *place) run(ctx context.Context, in *intent) (e configEdit, err error) {
 			err = errors.Join(err, undo)
 		}
 	}()
-	if err = p.writeIntent(in); err == nil {
+	text, err := json.Marshal(in)
+	if err != nil {
+		return e, err
+	}
+	written := path.Join(in.staging(), path.Base(intentRel))
+	if err = p.write("intent.write", written, text); err == nil {
+		err = p.commitFile("intent.commit", written, intentRel)
+	}
+	if err == nil {
 		e, err = p.forward(ctx, in)
 	}
 	if err != nil {
@@ -82,19 +90,6 @@ func (p *place) prepareLock(in *intent) error {
 		return err
 	}
 	return p.write("lock.write", path.Join(in.staging(), pannier.LockFile), text)
-}
-
-// writeIntent puts the intent in place.
-func (p *place) writeIntent(in *intent) error {
-	text, err := json.Marshal(in)
-	if err != nil {
-		return err
-	}
-	written := path.Join(in.staging(), path.Base(intentRel))
-	if err := p.write("intent.write", written, text); err != nil {
-		return err
-	}
-	return p.commitFile("intent.commit", written, intentRel)
 }
 
 // readIntent returns the intent that a process left, nil if there is none.

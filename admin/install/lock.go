@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"reflect"
 
 	"pannier"
 	"pannier/internal/fsx"
@@ -87,18 +86,6 @@ func (l lockText) entry(root pannier.Root, slug string) (*pannier.LockEntry, err
 	return &e, nil
 }
 
-func (l lockText) entries(root pannier.Root) ([]Entry, error) {
-	var all []Entry
-	for slug := range l.skills {
-		e, err := l.entry(root, slug)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, Entry{Root: root, Path: slug, LockEntry: *e})
-	}
-	return all, nil
-}
-
 // with returns the text of the lock file with another entry of a slug, or without one if e is nil.
 func (l lockText) with(slug string, e *pannier.LockEntry) ([]byte, error) {
 	fields, skills := map[string]json.RawMessage{}, map[string]json.RawMessage{}
@@ -118,15 +105,4 @@ func (l lockText) with(slug string, e *pannier.LockEntry) ([]byte, error) {
 	fields["version"], fields["skills"] = json.RawMessage("1"), list
 	text, err3 := json.MarshalIndent(fields, "", "  ")
 	return append(text, '\n'), errors.Join(err, err2, err3)
-}
-
-// says reports whether the entry of a slug equals e; nil means no entry.
-func (l lockText) says(slug string, e *pannier.LockEntry) bool {
-	raw, ok := l.skills[slug]
-	if !ok || e == nil {
-		return !ok && e == nil
-	}
-	var a, b any
-	text, err := json.Marshal(e)
-	return errors.Join(err, json.Unmarshal(text, &a), json.Unmarshal(raw, &b)) == nil && reflect.DeepEqual(a, b)
 }

@@ -24,14 +24,10 @@ func (p *place) checkMoved(ctx context.Context, in *intent, rel string) error {
 	if !moved.IsZero() {
 		found = fmt.Sprintf("its fingerprint is %s now, and was %s", moved, in.Old)
 	}
-	return refuseConflict("install.fingerprint", in.Slug+" was changed while it was being replaced or removed: "+found, "check the skill and retry with its present fingerprint; nothing was changed",
-		pannier.InstallConflict{Slug: in.Slug, Path: path.Join(p.root.Name, in.Slug), Fingerprint: moved, Managed: p.isManaged(in.Slug)})
-}
-
-// isManaged reports whether the lock file names a slug.
-func (p *place) isManaged(slug string) bool {
 	lock, err := p.lock()
-	return err == nil && lock.has(slug)
+	managed := err == nil && lock.has(in.Slug)
+	return refuseConflict("install.fingerprint", in.Slug+" was changed while it was being replaced or removed: "+found, "check the skill and retry with its present fingerprint; nothing was changed",
+		pannier.InstallConflict{Slug: in.Slug, Path: path.Join(p.root.Name, in.Slug), Fingerprint: moved, Managed: managed})
 }
 
 // isOld returns the fingerprint of a directory, and whether it is the old directory of an intent.

@@ -107,7 +107,16 @@ func (s *Store) makeRoot(root pannier.Root) error {
 		return explain(root, err)
 	}
 	defer parent.Close()
-	s.recordCreated(root)
+	var created []string // deepest first
+	for dir := root.Path; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		created = append(created, dir)
+	}
+	s.mu.Lock()
+	s.created[root.Path] = created
+	s.mu.Unlock()
 	return explain(root, parent.MkdirAll(rel, 0o755))
 }
 
@@ -174,7 +183,9 @@ func (p *place) lockRoot(ctx context.Context) error {
 		f.Close()
 		return err
 	}
-	if !p.isSameFile(f, busyRel) {
+	open, err := f.Stat()
+	named, err2 := p.dir.Lstat(busyRel)
+	if errors.Join(err, err2) != nil || !os.SameFile(open, named) {
 		fsx.Unlock(f)
 		return errRemoved
 	}

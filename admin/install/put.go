@@ -42,23 +42,20 @@ func (p *place) inspect(ctx context.Context, slug string) (c current, err error)
 	if err != nil {
 		return c, unlessMissing(err)
 	}
-	if c.otherKind = otherKind(info.Mode()); c.otherKind == "" {
-		err = p.inspectFiles(ctx, slug, &c)
+	if c.otherKind = otherKind(info.Mode()); c.otherKind != "" {
+		return c, nil
 	}
-	return c, err
-}
-
-func (p *place) inspectFiles(ctx context.Context, slug string, c *current) error {
 	print, err := p.fingerprintKnown(ctx, slug)
 	c.print, p.known = print.Digest, print.Known
 	switch {
 	case errors.Is(err, fingerprint.ErrTooLarge):
 		c.large = true
-		return nil
+		return c, nil
 	case errors.Is(err, pannier.ErrChanged):
-		return fmt.Errorf("%w: %w", refuse("install.changing", path.Join(p.root.Name, slug)+" is being written to", "retry when the writes have ended; nothing was changed"), err)
+		busy := refuse("install.changing", path.Join(p.root.Name, slug)+" is being written to", "retry when the writes have ended; nothing was changed")
+		return c, fmt.Errorf("%w: %w", busy, err)
 	}
-	return err
+	return c, err
 }
 
 // otherKind describes what a mode is other than a directory, empty for a directory.
@@ -95,10 +92,15 @@ type putPlan func(*place, *Staged, pannier.InstallRequest, current) (pannier.Ins
 
 // put opens the root, decides by a plan, and makes the change if there is one.
 func (s *Store) put(ctx context.Context, st *Staged, req pannier.InstallRequest, by pannier.Actor, plan putPlan) (pannier.InstallResult, error) {
-	if err := st.fits(req); err != nil {
-		return pannier.InstallResult{}, err
-	}
 	var result pannier.InstallResult
+	if kind := cmp.Or(req.SourceKind, pannier.SourceWorkspace); kind != st.root.Kind {
+		return result, refuse("install.root_kind", fmt.Sprintf("the skill was staged for a root of the kind %s, not %s", st.root.Kind, kind), "stage it again")
+	}
+	owner, slug := pannier.SplitQualified(req.Slug)
+	if req.Slug != "" && (slug != st.Skill.Slug || owner != "" && owner != st.Skill.Owner) {
+		message := fmt.Sprintf("the skill is %s, not %s", st.Skill.Qualified(), req.Slug)
+		return result, refuse("install.slug_mismatch", message, "use the slug of this skill, or send the other skill")
+	}
 	err := s.withRoot(ctx, st.root, req.DryRun, func(p *place) error {
 		c, err := p.inspect(ctx, st.Skill.Slug)
 		if err != nil {
@@ -140,18 +142,6 @@ func (s *Store) withRoot(ctx context.Context, root pannier.Root, dry bool, do fu
 	return explain(root, do(p))
 }
 
-// fits refuses a request for another skill or root than the staged one.
-func (st *Staged) fits(req pannier.InstallRequest) error {
-	if kind := cmp.Or(req.SourceKind, pannier.SourceWorkspace); kind != st.root.Kind {
-		return refuse("install.root_kind", fmt.Sprintf("the skill was staged for a root of the kind %s, not %s", st.root.Kind, kind), "stage it again")
-	}
-	owner, slug := pannier.SplitQualified(req.Slug)
-	if req.Slug != "" && (slug != st.Skill.Slug || owner != "" && owner != st.Skill.Owner) {
-		return refuse("install.slug_mismatch", fmt.Sprintf("the skill is %s, not %s", st.Skill.Qualified(), req.Slug), "use the slug of this skill, or send the other skill")
-	}
-	return nil
-}
-
 func (p *place) install(st *Staged, _ pannier.InstallRequest, c current) (pannier.InstallStatus, error) {
 	switch {
 	case c.print == st.Fingerprint:
@@ -159,7 +149,15 @@ func (p *place) install(st *Staged, _ pannier.InstallRequest, c current) (pannie
 	case c.otherKind != "":
 		return "", refuseNotDirectory("install.exists", p.root, st.Skill.Slug, c)
 	case c.exists():
-		return "", refuseExists(p.root, st.Skill.Slug, c)
+		hint := "update it instead of installing it"
+		switch {
+		case c.large:
+			hint = "move it away first; it is too large to update"
+		case c.entry == nil:
+			hint = fmt.Sprintf("pannier did not install it; to replace it anyway, update it with %s as the expected fingerprint", c.print)
+		}
+		message := path.Join(p.root.Name, st.Skill.Slug) + " already exists with other content"
+		return "", refuseConflict("install.exists", message, hint, c.conflict(p.root, st.Skill.Slug))
 	case p.dir == nil:
 		return pannier.StatusInstalled, nil
 	}

@@ -57,7 +57,16 @@ func (st *Staged) read(ctx context.Context, folder string) (*pannier.Skill, erro
 // checkUsable refuses a skill that is broken, or that the loader would find under another slug.
 func (st *Staged) checkUsable(s *pannier.Skill, slug string) error {
 	if s.Broken {
-		return refuse("install.invalid", "the skill is invalid: "+listErrors(st.asDropped(s)), "fix the file and install it again")
+		var named []string
+		for _, p := range s.Problems {
+			if below, ok := strings.CutPrefix(p.Path, path.Join(st.root.Name, s.PathBelowRoot)+"/"); ok {
+				p.Path = path.Join(st.dropped, below) // as in the archive
+			}
+			if p.Severity == pannier.SeverityError {
+				named = append(named, fmt.Sprintf("%s: %s (%s)", p.Place(), p.Message, p.Code))
+			}
+		}
+		return refuse("install.invalid", "the skill is invalid: "+joinFirst(named), "fix the file and install it again")
 	}
 	if i := slices.IndexFunc(s.Problems, func(p pannier.Problem) bool { return p.Code == pannier.CodeEmptyBody }); i >= 0 {
 		return refuse("install.invalid", "the skill is empty: "+s.Problems[i].Message, s.Problems[i].Hint)
@@ -71,17 +80,6 @@ func (st *Staged) checkUsable(s *pannier.Skill, slug string) error {
 	return nil
 }
 
-// asDropped returns the problems of a skill with the paths that its files had in the archive.
-func (st *Staged) asDropped(s *pannier.Skill) []pannier.Problem {
-	problems := slices.Clone(s.Problems)
-	for i := range problems {
-		if below, ok := strings.CutPrefix(problems[i].Path, path.Join(st.root.Name, s.PathBelowRoot)+"/"); ok {
-			problems[i].Path = path.Join(st.dropped, below)
-		}
-	}
-	return problems
-}
-
 // maxSlugBytes is the longest name of a directory.
 const maxSlugBytes = 255
 
@@ -91,16 +89,6 @@ func refuseLongSlug(slug string) error {
 
 // maxListed bounds the problems or findings in a message.
 const maxListed = 3
-
-func listErrors(problems []pannier.Problem) string {
-	var named []string
-	for _, p := range problems {
-		if p.Severity == pannier.SeverityError {
-			named = append(named, fmt.Sprintf("%s: %s (%s)", p.Place(), p.Message, p.Code))
-		}
-	}
-	return joinFirst(named)
-}
 
 // refuseBlocked refuses blocking findings of rules that are not accepted, and accepted rules without a finding.
 func (st *Staged) refuseBlocked(findings []pannier.Finding, accepted ...string) error {

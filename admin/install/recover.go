@@ -63,8 +63,12 @@ func (s *Store) recoverRoot(ctx context.Context, root pannier.Root) ([]Repair, e
 		return nil, unlessMissing(err)
 	}
 	defer p.close()
-	if left, err := p.leftBehind(); !left || err != nil {
-		return nil, err
+	if info, err := p.dir.Lstat(pannier.OwnDir); err != nil || !info.IsDir() {
+		return nil, unlessMissing(err)
+	}
+	staged, err := fs.ReadDir(p.dir.FS(), stagingRel)
+	if unlessMissing(err) != nil || len(staged) == 0 && !p.exists(intentRel) {
+		return nil, unlessMissing(err)
 	}
 	if err = p.makeOwn(); err == nil {
 		err = p.lockRoot(ctx)
@@ -85,15 +89,6 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// leftBehind reports whether there is an intent or a staging directory.
-func (p *place) leftBehind() (bool, error) {
-	if info, err := p.dir.Lstat(pannier.OwnDir); err != nil || !info.IsDir() {
-		return false, unlessMissing(err)
-	}
-	staged, err := fs.ReadDir(p.dir.FS(), stagingRel)
-	return len(staged) > 0 || p.exists(intentRel), unlessMissing(err)
-}
-
 // recover resolves what another process left. The root is locked.
 func (p *place) recover(ctx context.Context) ([]Repair, error) {
 	var repairs []Repair
@@ -109,7 +104,9 @@ func (p *place) recover(ctx context.Context) ([]Repair, error) {
 		repairs = append(repairs, Repair{Root: p.root.Name, Slug: in.Slug, Action: in.Action, Outcome: outcome})
 		p.store.log.Warn("recovered an interrupted change", "root", p.root.Path, "slug", in.Slug, "action", in.Action, "outcome", outcome)
 	}
-	p.store.settled(p.root)
+	p.store.mu.Lock()
+	delete(p.store.unsettled, p.root.Path)
+	p.store.mu.Unlock()
 	return append(repairs, p.clearStaging()...), ctx.Err()
 }
 
@@ -143,10 +140,6 @@ func (p *place) shouldFinish(ctx context.Context, in *intent) (bool, error) {
 		}
 		return in.replaces() && !p.exists(in.Slug), nil
 	}
-	return p.shouldFinishPut(ctx, in)
-}
-
-func (p *place) shouldFinishPut(ctx context.Context, in *intent) (bool, error) {
 	pending, err := p.pending(ctx, in)
 	if err != nil || pending && (!p.exists(in.oldDir()) || p.exists(in.Slug)) {
 		return false, err
@@ -175,8 +168,12 @@ func (p *place) clearStaging() []Repair {
 	var repairs []Repair
 	for _, d := range staged {
 		rel := path.Join(stagingRel, d.Name())
-		if p.isHeld(rel) {
-			continue
+		if f, err := p.dir.OpenFile(path.Join(rel, heldName), os.O_RDWR, 0); err == nil {
+			free, err := fsx.TryLock(f)
+			fsx.Unlock(f)
+			if !free && err == nil {
+				continue
+			}
 		}
 		if err := p.clear(rel); err != nil {
 			p.store.log.Warn("removing a staging directory failed", "root", p.root.Path, "directory", rel, "error", err)
@@ -185,15 +182,4 @@ func (p *place) clearStaging() []Repair {
 		repairs = append(repairs, Repair{Root: p.root.Name, Outcome: RepairCleared})
 	}
 	return repairs
-}
-
-// isHeld reports whether a running process uses a staging directory.
-func (p *place) isHeld(rel string) bool {
-	f, err := p.dir.OpenFile(path.Join(rel, heldName), os.O_RDWR, 0)
-	if err != nil {
-		return false
-	}
-	defer fsx.Unlock(f)
-	free, err := fsx.TryLock(f)
-	return !free && err == nil
 }

@@ -3,7 +3,6 @@ package install
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -40,38 +39,27 @@ func (s *Store) changeInstalled(ctx context.Context, req pannier.RemoveRequest, 
 	req.Slug = slug
 	var result pannier.InstallResult
 	err = s.withRoot(ctx, root, req.DryRun, func(p *place) error {
-		result, err = p.changeInstalled(ctx, &req, owner, by, plan)
-		return err
+		c, err := p.inspect(ctx, slug)
+		if err != nil {
+			return err
+		}
+		if owner != "" && c.entry != nil && c.entry.Owner != owner {
+			is := cmp.Or(c.entry.Owner, "none")
+			message := fmt.Sprintf("%s/%s is not installed; the installed one has another owner: %s", owner, c.entry.Slug, is)
+			return refuse("install.not_found", message, "use the owner of the installed skill")
+		}
+		var in *intent
+		result, in, err = plan(p, ctx, &req, c, by)
+		result.DryRun = req.DryRun
+		if err != nil || in == nil || req.DryRun {
+			return err
+		}
+		return p.runAlone(ctx, in, &result)
 	})
 	if err != nil {
 		return pannier.InstallResult{}, err
 	}
 	return result, nil
-}
-
-func (p *place) changeInstalled(ctx context.Context, req *pannier.RemoveRequest, owner string, by pannier.Actor, plan removePlan) (pannier.InstallResult, error) {
-	c, err := p.inspect(ctx, req.Slug)
-	if err == nil {
-		err = c.ownedBy(owner)
-	}
-	if err != nil {
-		return pannier.InstallResult{}, err
-	}
-	result, in, err := plan(p, ctx, req, c, by)
-	result.DryRun = req.DryRun
-	if err != nil || in == nil || req.DryRun {
-		return result, err
-	}
-	err = p.runAlone(ctx, in, &result)
-	return result, err
-}
-
-// ownedBy refuses a request for another owner than the installed one; empty is any.
-func (c current) ownedBy(owner string) error {
-	if owner == "" || c.entry == nil || c.entry.Owner == owner {
-		return nil
-	}
-	return refuse("install.not_found", fmt.Sprintf("%s/%s is not installed; the installed one has another owner: %s", owner, c.entry.Slug, cmp.Or(c.entry.Owner, "none")), "use the owner of the installed skill")
 }
 
 // runAlone makes a change without staged files.
@@ -102,8 +90,13 @@ func (p *place) uninstall(_ context.Context, req *pannier.RemoveRequest, c curre
 		return p.resultOf(req.Slug, pannier.LockEntry{}, pannier.StatusNotInstalled), nil, nil
 	}
 	if c.exists() {
-		if err := errors.Join(c.expect(req.Expected, p.root, req.Slug), c.checkUnchanged(p.root, req)); err != nil {
+		if err := c.expect(req.Expected, p.root, req.Slug); err != nil {
 			return pannier.InstallResult{}, nil, err
+		}
+		if req.Expected.IsZero() && !c.large && c.changedByHand() {
+			message := fmt.Sprintf("%s was changed by hand after it was installed: its fingerprint is %s, not %s", req.Slug, c.print, c.entry.Fingerprint)
+			hint := fmt.Sprintf("to remove it anyway, give %s as the expected fingerprint", c.print)
+			return pannier.InstallResult{}, nil, refuseConflict("install.fingerprint", message, hint, c.conflict(p.root, req.Slug))
 		}
 	}
 	result := p.resultOf(req.Slug, *c.entry, pannier.StatusUninstalled)
@@ -112,16 +105,6 @@ func (p *place) uninstall(_ context.Context, req *pannier.RemoveRequest, c curre
 		result.Removed = result.Skill.InstallPath
 	}
 	return result, &intent{Version: 1, Action: pannier.ActionUninstall, Slug: req.Slug, Old: c.print, Unprinted: c.large}, nil
-}
-
-// checkUnchanged refuses to remove a skill that was changed by hand, unless the request has a fingerprint. A directory that
-// is too large for a fingerprint is removed.
-func (c current) checkUnchanged(root pannier.Root, req *pannier.RemoveRequest) error {
-	if !req.Expected.IsZero() || c.large || !c.changedByHand() {
-		return nil
-	}
-	return refuseConflict("install.fingerprint", fmt.Sprintf("%s was changed by hand after it was installed: its fingerprint is %s, not %s", req.Slug, c.print, c.entry.Fingerprint),
-		fmt.Sprintf("to remove it anyway, give %s as the expected fingerprint", c.print), c.conflict(root, req.Slug))
 }
 
 func (p *place) rollback(ctx context.Context, req *pannier.RemoveRequest, c current, by pannier.Actor) (pannier.InstallResult, *intent, error) {

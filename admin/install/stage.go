@@ -51,37 +51,30 @@ type Fill func(ctx context.Context, into *os.Root) (folder string, err error)
 // name of its folder or its own name. An invalid skill is a [*pannier.Refusal]; errors of fill are returned. After an error
 // the files are removed. Blocking findings of accepted rules do not refuse it. A dry run stages below [Options.Scratch] and
 // writes nothing into a root; its result cannot be installed.
-func (s *Store) Stage(ctx context.Context, req pannier.InstallRequest, fill Fill) (*Staged, error) {
+func (s *Store) Stage(ctx context.Context, req pannier.InstallRequest, fill Fill) (_ *Staged, err error) {
 	roots, err := s.rootsOf(req.SourceKind)
 	if err != nil {
 		return nil, err
 	}
-	var a *area
+	st := &Staged{store: s, root: roots[0], accept: req.Accept.Rules}
+	where := st.root
 	if req.DryRun {
-		a, err = s.newScratch()
+		where = pannier.Root{Path: s.scratch}
+		st.area, err = s.newScratch()
 	} else {
-		a, err = s.newArea(ctx, roots[0])
+		st.area, err = s.newArea(ctx, st.root)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.staged(ctx, roots[0], a, fill, req.Accept.Rules)
-}
-
-// staged fills and checks an area. After an error or a panic it removes the area.
-func (s *Store) staged(ctx context.Context, root pannier.Root, a *area, fill Fill, accept []string) (_ *Staged, err error) {
-	st := &Staged{store: s, root: root, area: a, accept: accept}
-	complete, where := false, root
-	if a.outside != "" {
-		where = pannier.Root{Path: s.scratch}
-	}
-	defer func() {
+	complete := false
+	defer func() { // also after a panic
 		if !complete {
 			err = explain(where, errors.Join(err, st.Discard()))
 		}
 	}()
 	if err := st.prepare(ctx, fill); err != nil {
-		return nil, a.explainMissing(err)
+		return nil, st.area.explainMissing(err)
 	}
 	complete = true
 	return st, nil
@@ -184,35 +177,39 @@ func (a *area) close() error {
 	return err
 }
 
-// prepare fills the area and checks the skill.
+// prepare fills the area, renames the directory to the slug, and reads and checks the skill.
 func (st *Staged) prepare(ctx context.Context, fill Fill) error {
 	folder, err := st.fill(ctx, fill)
 	if err != nil {
 		return err
 	}
-	if err := st.nameAndRead(ctx, folder); err != nil {
-		return err
-	}
-	if err := st.step("stage.sync", func(rel string) error { return st.area.p.syncTree(ctx, rel) }); err != nil {
-		return err
-	}
-	return st.check(ctx)
-}
-
-// nameAndRead renames the directory to the slug and reads the skill.
-func (st *Staged) nameAndRead(ctx context.Context, folder string) error {
 	slug, err := st.slugOf(ctx, folder)
 	if err == nil {
 		err = st.rename(folder, slug)
 	}
+	if err == nil {
+		st.Skill, err = st.read(ctx, slug)
+	}
 	if err != nil {
 		return err
 	}
-	if st.Skill, err = st.read(ctx, slug); err != nil {
+	st.Problems = st.Skill.Problems
+	if err := st.checkUsable(st.Skill, slug); err != nil {
 		return err
 	}
-	st.Problems = st.Skill.Problems
-	return st.checkUsable(st.Skill, slug)
+	p := st.area.p
+	err = st.step("stage.sync", func(rel string) error {
+		return fs.WalkDir(p.dir.FS(), rel, func(sub string, d fs.DirEntry, err error) error {
+			if err != nil || ctx.Err() != nil || !d.IsDir() && !d.Type().IsRegular() {
+				return errors.Join(err, ctx.Err())
+			}
+			return p.sync(sub)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return st.check(ctx)
 }
 
 // step runs a step on the parent of the staged directory.
@@ -226,7 +223,12 @@ func (st *Staged) step(name string, do func(rel string) error) error {
 // fill returns the name of the directory: that in the archive, or the id of the area if it has no usable name there.
 func (st *Staged) fill(ctx context.Context, fill Fill) (folder string, err error) {
 	err = st.step("stage.fill", func(rel string) error {
-		into, err := st.area.p.makeDir(path.Join(rel, st.area.id))
+		dir := st.area.p.dir
+		rel = path.Join(rel, st.area.id)
+		if err := errors.Join(dir.Mkdir(rel, 0o755), dir.Chmod(rel, 0o755)); err != nil { // regardless of the umask
+			return err
+		}
+		into, err := fsx.OpenRootIn(dir, rel)
 		if err != nil {
 			return err
 		}
@@ -246,14 +248,6 @@ func (st *Staged) fill(ctx context.Context, fill Fill) (folder string, err error
 		return st.area.id, nil
 	}
 	return folder, st.rename(st.area.id, folder)
-}
-
-// makeDir creates a directory that all users can read, regardless of the umask.
-func (p *place) makeDir(rel string) (*os.Root, error) {
-	if err := errors.Join(p.dir.Mkdir(rel, 0o755), p.dir.Chmod(rel, 0o755)); err != nil {
-		return nil, err
-	}
-	return fsx.OpenRootIn(p.dir, rel)
 }
 
 func (st *Staged) rename(folder, slug string) error {
@@ -283,14 +277,4 @@ func (st *Staged) check(ctx context.Context) error {
 	print, err := fingerprint.Of(ctx, root, ".", fingerprint.Options{})
 	st.Fingerprint, st.Files, st.Bytes = print.Digest, print.Files, print.Bytes
 	return err
-}
-
-// syncTree syncs every regular file and every directory.
-func (p *place) syncTree(ctx context.Context, rel string) error {
-	return fs.WalkDir(p.dir.FS(), rel, func(sub string, d fs.DirEntry, err error) error {
-		if err != nil || ctx.Err() != nil || !d.IsDir() && !d.Type().IsRegular() {
-			return errors.Join(err, ctx.Err())
-		}
-		return p.sync(sub)
-	})
 }

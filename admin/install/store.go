@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
@@ -144,12 +144,13 @@ func (s *Store) Installed(kind pannier.SourceKind) ([]Entry, error) {
 		if err != nil {
 			return nil, explain(root, err)
 		}
-		of, err := lock.entries(root)
-		if err != nil {
-			return nil, err
+		for _, slug := range slices.Sorted(maps.Keys(lock.skills)) {
+			e, err := lock.entry(root, slug)
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, Entry{Root: root, Path: slug, LockEntry: *e})
 		}
-		slices.SortFunc(of, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-		entries = append(entries, of...)
 	}
 	return entries, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -70,37 +69,13 @@ func (s *Store) removeEmptyOwn(root pannier.Root) {
 	}
 }
 
-// recordCreated records the missing directories of a root, deepest first.
-func (s *Store) recordCreated(root pannier.Root) {
-	var dirs []string
-	for dir := root.Path; ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		dirs = append(dirs, dir)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.created[root.Path] = dirs
-}
-
-// popCreated returns and removes the record of [Store.recordCreated].
+// popCreated returns and forgets the directories that were created for a root.
 func (s *Store) popCreated(root pannier.Root) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	dirs := s.created[root.Path]
 	delete(s.created, root.Path)
 	return dirs
-}
-
-// isSameFile reports whether a path still leads to an open file.
-func (p *place) isSameFile(f *os.File, rel string) bool {
-	open, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	named, err := p.dir.Lstat(rel)
-	return err == nil && os.SameFile(open, named)
 }
 
 // checkRegular refuses one of pannier's own files if it is not a regular file.

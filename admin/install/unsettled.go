@@ -42,9 +42,3 @@ func (p *place) recordUnsettled(ctx context.Context, in *intent, cause error) er
 	p.store.unsettled[p.root.Path] = c
 	return fmt.Errorf("%w: %w", refuse("install.unsettled", message, hint), cause)
 }
-
-func (s *Store) settled(root pannier.Root) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.unsettled, root.Path)
-}

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"path"
-	"strings"
 
 	"pannier"
-	"pannier/internal/fsx"
 )
 
 // Versions returns the version of a skill that is there, and the one before, if there is one. It changes and locks nothing, so a
@@ -88,43 +86,4 @@ func (s *Store) Diff(ctx context.Context, skill *pannier.Skill) (diff pannier.Ve
 		return p.diff(ctx, path.Join(previousRel, name), name, &diff)
 	})
 	return diff, err
-}
-
-// diff compares two directories.
-func (p *place) diff(ctx context.Context, from, to string, into *pannier.VersionDiff) error {
-	a, err := p.tree(ctx, from)
-	if err != nil {
-		return err
-	}
-	b, err := p.tree(ctx, to)
-	if err != nil {
-		return err
-	}
-	d := &differ{ctx: ctx, place: p, from: from, to: to, left: maxDiffText, reads: maxDiffRead}
-	for _, name := range unionOf(a, b) {
-		if err := d.file(name, a[name], b[name]); err != nil {
-			return err
-		}
-	}
-	into.Files, into.Truncated = append(into.Files, d.files...), d.truncated || a.truncated() || b.truncated()
-	return nil
-}
-
-// readText returns the text of a file, and false if it has none that can be shown.
-func (p *place) readText(rel string) (text []byte, ok bool, err error) {
-	text, _, err = fsx.ReadRegularIn(p.dir, rel, maxDiffFile)
-	if err != nil {
-		return nil, false, err
-	}
-	return text, int64(len(text)) <= maxDiffFile && isText(text), nil
-}
-
-// lines counts the lines of a patch that begin with a sign.
-func lines(patch, sign string) (n int) {
-	for line := range strings.Lines(patch) {
-		if strings.HasPrefix(line, sign) {
-			n++
-		}
-	}
-	return n
 }

@@ -2,7 +2,10 @@ package install
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"path"
+	"reflect"
 
 	"pannier"
 )
@@ -11,7 +14,15 @@ import (
 func (p *place) forward(ctx context.Context, in *intent) (configEdit, error) {
 	var err error
 	if in.Action == pannier.ActionUninstall {
-		err = p.removeSkill(ctx, in)
+		if in.replaces() {
+			err = p.moveOnce("remove.target", in.Slug, in.oldDir())
+		}
+		if err == nil {
+			err = p.checkMoved(ctx, in, in.oldDir())
+		}
+		if err == nil {
+			err = p.moveOnce("remove.previous", in.previous(), in.olderDir())
+		}
 	} else if err = p.placeNew(ctx, in); err == nil {
 		err = p.keepPrevious(ctx, in)
 	}
@@ -89,19 +100,6 @@ func (p *place) keepPrevious(ctx context.Context, in *intent) error {
 	return p.move("previous.keep", old, in.previous())
 }
 
-// removeSkill moves the skill and its previous version to staging.
-func (p *place) removeSkill(ctx context.Context, in *intent) error {
-	if in.replaces() {
-		if err := p.moveOnce("remove.target", in.Slug, in.oldDir()); err != nil {
-			return err
-		}
-	}
-	if err := p.checkMoved(ctx, in, in.oldDir()); err != nil {
-		return err
-	}
-	return p.moveOnce("remove.previous", in.previous(), in.olderDir())
-}
-
 // commitLock puts the new lock file in place. From here on the change is done.
 func (p *place) commitLock(in *intent) error {
 	done, err := p.isCommitted(in)
@@ -120,5 +118,66 @@ func (p *place) commitLock(in *intent) error {
 // isCommitted reports whether the lock file matches the intent.
 func (p *place) isCommitted(in *intent) (bool, error) {
 	lock, err := p.lock()
-	return err == nil && lock.says(in.Slug, in.After), err
+	if err != nil {
+		return false, err
+	}
+	raw, ok := lock.skills[in.Slug]
+	if !ok || in.After == nil {
+		return !ok && in.After == nil, nil
+	}
+	var a, b any
+	text, err := json.Marshal(in.After)
+	return errors.Join(err, json.Unmarshal(text, &a), json.Unmarshal(raw, &b)) == nil && reflect.DeepEqual(a, b), nil
+}
+
+// undo reverts the moves of an intent and removes it. It fails with [errDone] once the lock file is in place.
+func (p *place) undo(ctx context.Context, in *intent) error {
+	done, err := p.isCommitted(in)
+	if err == nil && done {
+		err = errDone
+	}
+	if err == nil && in.Action != pannier.ActionUninstall {
+		err = p.undoSwap(ctx, in)
+	}
+	moved := map[string]string{in.Slug: in.oldDir(), in.previous(): in.olderDir()}
+	if in.Action == pannier.ActionRollback {
+		moved[in.previous()] = in.newDir()
+	}
+	for _, to := range []string{in.Slug, in.previous()} {
+		if err == nil {
+			err = p.moveOnce("undo", moved[to], to)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return p.removeIntent()
+}
+
+// undoSwap moves the new directory back to staging, and the old one into place.
+func (p *place) undoSwap(ctx context.Context, in *intent) error {
+	there, err := p.fingerprintOrZero(ctx, in.Slug)
+	if err != nil || there != in.New && there == in.Old && !there.IsZero() {
+		return err
+	}
+	if there != in.New { // it may have been changed since it was moved into place
+		pending, err := p.pending(ctx, in)
+		if err != nil || pending || p.replaced(in) == "" || !p.exists(in.Slug) {
+			return err
+		}
+	}
+	if !in.Old.IsZero() && p.replaced(in) == "" { // it is the previous version already
+		if err := p.moveOnce("undo", in.previous(), in.newDir()); err != nil {
+			return err
+		}
+	}
+	if p.exists(in.newDir()) && p.exists(in.Slug) {
+		if err := p.exchange("undo", in.Slug, in.newDir()); !unsupported(err) {
+			return err
+		}
+		if err := p.moveOnce("undo", in.newDir(), in.oldDir()); err != nil {
+			return err
+		}
+	}
+	return p.moveOnce("undo", in.Slug, in.newDir())
 }
