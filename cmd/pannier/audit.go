@@ -76,10 +76,13 @@ func (a *auditing) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	report, err := lint.Audit(cmd.Context(), a.options)
-	if err == nil && a.bare && len(report.Skills) == 0 && holdsTools(a.base) {
-		a.options.ToolsOnly = true
-		if err = a.auditSkill(a.base); err == nil {
-			report, err = lint.Audit(cmd.Context(), a.options)
+	if err == nil && a.bare && len(report.Skills) == 0 {
+		tools, _ := os.ReadDir(filepath.Join(a.base, "tools")) // a directory without SKILL.md can be a skill of tools only
+		if slices.ContainsFunc(tools, func(e os.DirEntry) bool { return strings.HasSuffix(e.Name(), ".py") }) {
+			a.options.ToolsOnly = true
+			if err = a.auditSkill(a.base); err == nil {
+				report, err = lint.Audit(cmd.Context(), a.options)
+			}
 		}
 	}
 	if err == nil && a.fix {
@@ -129,7 +132,7 @@ func (a *auditing) target(args []string) error {
 	if err := checkDirectory(dir); err != nil {
 		return err
 	}
-	if holdsSkillFile(dir) {
+	if entries, err := os.ReadDir(dir); err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() && pannier.IsSkillFile(e.Name()) }) {
 		return a.auditSkill(dir)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, pannier.WorkspaceFile)); err == nil {
@@ -155,17 +158,6 @@ func checkDirectory(dir string) error {
 		return &exitError{code: exitUnknown, message: dir + " is not a directory", hint: "name its directory, or pipe it: `pannier audit - < FILE`"}
 	}
 	return nil
-}
-
-func holdsSkillFile(dir string) bool {
-	entries, err := os.ReadDir(dir)
-	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() && pannier.IsSkillFile(e.Name()) })
-}
-
-// holdsTools reports whether a directory without SKILL.md can be a skill of tools only.
-func holdsTools(dir string) bool {
-	entries, err := os.ReadDir(filepath.Join(dir, "tools"))
-	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.HasSuffix(e.Name(), ".py") })
 }
 
 func (a *auditing) setWorkspace() error {
@@ -198,18 +190,12 @@ func (a *auditing) setRoot(base string, root pannier.Root) error {
 	}
 	a.base, a.options.Rules = base, s.DiscoveryRules
 	a.options.Rules.Workspace, a.options.Rules.Roots = base, []pannier.Root{root}
-	a.options.Configured = inWorkspace(base)
-	return nil
-}
-
-// inWorkspace reports whether a directory is below the skills of a workspace with a config.yaml.
-func inWorkspace(dir string) bool {
-	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+	for dir := base; dir != filepath.Dir(dir); dir = filepath.Dir(dir) { // below the skills of a workspace with a config.yaml
 		if _, err := os.Lstat(filepath.Join(filepath.Dir(dir), pannier.WorkspaceFile)); err == nil && filepath.Base(dir) == "skills" {
-			return true
+			a.options.Configured = true
 		}
 	}
-	return false
+	return nil
 }
 
 // applyFixes shows what can be mended, mends it unless this is a dry run, and returns the report as it then is.
@@ -286,20 +272,17 @@ func (s streams) printAudit(r lint.Report) {
 			where += ", not in config.yaml"
 			others++
 		}
-		fmt.Fprintf(s.out, "[%s] %s %s\n", s.verdict(skill.Status), plain.Text(skill.Slug), s.paint.quiet("("+plain.Text(where)+")"))
+		paint := s.paint.bad
+		if skill.Status == lint.Pass {
+			paint = s.paint.good
+		}
+		fmt.Fprintf(s.out, "[%s] %s %s\n", paint(string(skill.Status)), plain.Text(skill.Slug), s.paint.quiet("("+plain.Text(where)+")"))
 		s.printProblems(skill.Problems)
 		for _, spec := range skill.Install {
 			fmt.Fprintf(s.out, "  %s %s\n", s.paint.quiet("install:"), plain.Text(installWords(spec)))
 		}
 	}
 	fmt.Fprintln(s.out, summaryWords(r, others))
-}
-
-func (s streams) verdict(status lint.Status) string {
-	if status == lint.Pass {
-		return s.paint.good(string(status))
-	}
-	return s.paint.bad(string(status))
 }
 
 // summaryWords sums a report up. others is how many of its skills config.yaml does not list.

@@ -57,10 +57,8 @@ below the state directory.`,
 				if err != nil {
 					return unreadableAudit(err)
 				}
-				if len(entries) == 0 {
-					if err := checkWorkspaceDirectory(s); err != nil {
-						return err
-					}
+				if _, err := os.Stat(s.Workspace); err != nil && len(entries) == 0 { // one that was removed may still have a log
+					return &exitError{code: exitUnknown, message: "no audit log: " + err.Error(), hint: "name the agent's configuration directory with --workspace"}
 				}
 				return output(p, p.printAuditLog)(pannier.AuditList{Entries: entries}, nil)
 			})
@@ -75,14 +73,6 @@ func auditDirectory(s config.Settings) (string, error) {
 		return "", &exitError{code: exitUnknown, message: "the state is kept in memory; the audit log is not on disk", hint: "name the sidecar's directory with PANNIER_STATE_DIR"}
 	}
 	return sidecar.AuditDirectory(s), nil
-}
-
-// checkWorkspaceDirectory returns an error if the workspace does not exist. A workspace that was removed may still have a log.
-func checkWorkspaceDirectory(s config.Settings) error {
-	if _, err := os.Stat(s.Workspace); err != nil {
-		return &exitError{code: exitUnknown, message: "no audit log: " + err.Error(), hint: "name the agent's configuration directory with --workspace"}
-	}
-	return nil
 }
 
 func unreadableAudit(err error) error {
@@ -128,11 +118,7 @@ workspace below the state directory.`,
 				point = &parsed
 			}
 			ask := func(ctx context.Context, c *client.Client) error {
-				check, err := c.VerifyAudit(ctx, expect)
-				if err != nil {
-					return err
-				}
-				return p.concludeVerify(check)
+				return p.concludeVerify(c.VerifyAudit(ctx, expect))
 			}
 			return p.askingOr(cmd.Context(), ask, func(s config.Settings) error {
 				dir, err := auditDirectory(s)
@@ -145,7 +131,7 @@ workspace below the state directory.`,
 						return &exitError{code: exitUnknown, message: "there is no audit log: " + err.Error(), hint: "name the sidecar's state directory with PANNIER_STATE_DIR, and its workspace with --workspace"}
 					}
 				}
-				return p.concludeVerify(check)
+				return p.concludeVerify(check, nil)
 			})
 		},
 	}
@@ -153,11 +139,11 @@ workspace below the state directory.`,
 	return p.share(p.jsonFlag(cmd), asksSidecar...)
 }
 
-func (p *program) concludeVerify(check pannier.AuditCheck) error {
-	if !check.OK && !check.Broken {
-		return unreadableAudit(errors.New(check.Error))
+func (p *program) concludeVerify(check pannier.AuditCheck, err error) error {
+	if err == nil && !check.OK && !check.Broken {
+		err = unreadableAudit(errors.New(check.Error))
 	}
-	err := output(p, p.printAuditCheck)(check, nil)
+	err = output(p, p.printAuditCheck)(check, err)
 	if err == nil && check.Broken {
 		err = &exitError{code: exitNo, message: "the audit log was changed: " + check.Error, hint: "keep a copy of the directory, and compare it with shipped copies"}
 	}

@@ -26,38 +26,44 @@ type completion func(context.Context) []string
 
 func (p *program) completeArguments() {
 	p.completeSlugs(p.root)
-	if run, _, err := p.root.Find([]string{"command", "run"}); err == nil {
-		completeArgument(run, p.commandNames)
-	}
-	completeFlag(p.root, []string{"list"}, "state", fixed(pannier.States()))
-	completeFlag(p.root, []string{"prompt"}, "format", fixed(prompt.Formats()))
-	completeFlag(p.root, []string{"events"}, "types", fixed(pannier.EventTypes()))
-	completeFlag(p.root, []string{"resolve"}, "skill", p.slugs)
-	completeFlag(p.root, []string{"audit"}, "profile", fixed(lint.Profiles()))
-	completeFlag(p.root, []string{"policy", "set"}, "enabled", fixed([]string{"true", "false", "default"}))
-	completeFlag(p.root, []string{"policy", "set"}, "implicit", fixed([]string{"true", "false", "default"}))
+	installed := p.slugsOf(func(e *pannier.Entry) bool { return e.Managed })
+	completeArgument(p.find("uninstall"), installed)
+	completeArgument(p.find("rollback"), installed)
+	completeArgument(p.find("token"), fixed[string](nil), fixed(api.Scopes()))
+	completeArgument(p.find("mcp"), hostNames)
+	completeArgument(p.find("command", "run"), p.fromSidecar(func(ctx context.Context, c *client.Client) (words []string, err error) {
+		list, err := c.Commands(ctx)
+		for _, c := range list.Commands {
+			words = append(words, described(c.Name, c.Description))
+		}
+		return words, err
+	}))
+	completeFlag(p.find("list"), "state", fixed(pannier.States()))
+	completeFlag(p.find("prompt"), "format", fixed(prompt.Formats()))
+	completeFlag(p.find("events"), "types", fixed(pannier.EventTypes()))
+	completeFlag(p.find("resolve"), "skill", p.allSlugs())
+	completeFlag(p.find("audit"), "profile", fixed(lint.Profiles()))
+	completeFlag(p.find("policy", "set"), "enabled", fixed([]string{"true", "false", "default"}))
+	completeFlag(p.find("policy", "set"), "implicit", fixed([]string{"true", "false", "default"}))
 	p.flags.VisitAll(func(f *pflag.Flag) {
 		if words := config.Words(f.Name); words != nil {
-			completeFlag(p.root, []string{"run"}, f.Name, fixed(words))
+			completeFlag(p.find("run"), f.Name, fixed(words))
 		}
 	})
-	if token, _, err := p.root.Find([]string{"token"}); err == nil {
-		completeArgument(token, fixed[string](nil), fixed(api.Scopes()))
+}
+
+func (p *program) find(path ...string) *cobra.Command {
+	cmd, _, err := p.root.Find(path)
+	if err != nil {
+		panic(err) // a command was renamed
 	}
-	if mcp, _, err := p.root.Find([]string{"mcp"}); err == nil {
-		completeArgument(mcp, hostNames)
-	}
-	for _, name := range []string{"uninstall", "rollback"} {
-		if cmd, _, err := p.root.Find([]string{name}); err == nil {
-			completeArgument(cmd, p.installedSlugs)
-		}
-	}
+	return cmd
 }
 
 // completeSlugs completes the first argument of every command that calls it SLUG.
 func (p *program) completeSlugs(cmd *cobra.Command) {
 	if words := strings.Fields(cmd.Use); len(words) > 1 && strings.Trim(words[1], "[]") == "SLUG" {
-		completeArgument(cmd, p.slugs)
+		completeArgument(cmd, p.allSlugs())
 	}
 	for _, sub := range cmd.Commands() {
 		p.completeSlugs(sub)
@@ -79,22 +85,19 @@ func completeArgument(cmd *cobra.Command, words ...completion) {
 }
 
 // completeFlag completes the value of a flag, or of a list the part after the last comma.
-func completeFlag(root *cobra.Command, path []string, flag string, words completion) {
-	cmd, _, err := root.Find(path)
-	if err == nil {
-		list := cmd.Flags().Lookup(flag).Value.Type() == "stringSlice"
-		err = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-			all := words(cmd.Context())
-			if at := strings.LastIndex(begun, ","); list && at >= 0 {
-				for i := range all {
-					all[i] = begun[:at+1] + all[i]
-				}
+func completeFlag(cmd *cobra.Command, flag string, words completion) {
+	list := cmd.Flags().Lookup(flag).Value.Type() == "stringSlice"
+	err := cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		all := words(cmd.Context())
+		if at := strings.LastIndex(begun, ","); list && at >= 0 {
+			for i := range all {
+				all[i] = begun[:at+1] + all[i]
 			}
-			return beginning(all, begun), cobra.ShellCompDirectiveNoFileComp
-		})
-	}
+		}
+		return beginning(all, begun), cobra.ShellCompDirectiveNoFileComp
+	})
 	if err != nil {
-		panic(err) // a command or a flag was renamed
+		panic(err) // a flag was renamed
 	}
 }
 
@@ -112,53 +115,39 @@ func fixed[T ~string](all []T) completion {
 	}
 }
 
-// slugs returns the slugs of the running sidecar; none where none answers in time.
-func (p *program) slugs(ctx context.Context) []string {
-	return p.slugsOf(ctx, func(*pannier.Entry) bool { return true })
-}
+func (p *program) allSlugs() completion { return p.slugsOf(func(*pannier.Entry) bool { return true }) }
 
-func (p *program) installedSlugs(ctx context.Context) []string {
-	return p.slugsOf(ctx, func(e *pannier.Entry) bool { return e.Managed })
-}
-
-func (p *program) slugsOf(ctx context.Context, isWanted func(*pannier.Entry) bool) []string {
-	return p.completeFromSidecar(ctx, func(ctx context.Context, c *client.Client) (words []string, err error) {
+func (p *program) slugsOf(isWanted func(*pannier.Entry) bool) completion {
+	return p.fromSidecar(func(ctx context.Context, c *client.Client) (words []string, err error) {
 		list, err := c.Skills(ctx, "", false)
+		seen := map[string]bool{}
 		for i := range list.Skills {
-			if e := list.Skills[i]; isWanted(e) {
+			if e := list.Skills[i]; isWanted(e) && !seen[e.Slug] {
+				seen[e.Slug] = true
 				words = append(words, described(e.Slug, e.Description))
 			}
-		}
-		return slices.CompactFunc(words, func(a, b string) bool { return firstField(a) == firstField(b) }), err
-	})
-}
-
-// commandNames returns the commands of the running sidecar; none where none answers in time.
-func (p *program) commandNames(ctx context.Context) []string {
-	return p.completeFromSidecar(ctx, func(ctx context.Context, c *client.Client) (words []string, err error) {
-		list, err := c.Commands(ctx)
-		for _, c := range list.Commands {
-			words = append(words, described(c.Name, c.Description))
 		}
 		return words, err
 	})
 }
 
-// completeFromSidecar asks the running sidecar for words. An error gives none: a shell that completes has no place for it.
-func (p *program) completeFromSidecar(ctx context.Context, ask func(context.Context, *client.Client) ([]string, error)) (words []string) {
-	if ctx == nil {
-		ctx = context.Background()
+// fromSidecar asks the running sidecar for words. An error gives none: a shell that completes has no place for it.
+func (p *program) fromSidecar(ask func(context.Context, *client.Client) ([]string, error)) completion {
+	return func(ctx context.Context) (words []string) {
+		if ctx == nil {
+			ctx = context.Background()
+		}
+		ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+		defer cancel()
+		err := p.asking(ctx, func(ctx context.Context, c *client.Client) (err error) {
+			words, err = ask(ctx, c)
+			return err
+		})
+		if err != nil {
+			return nil
+		}
+		return words
 	}
-	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
-	defer cancel()
-	err := p.asking(ctx, func(ctx context.Context, c *client.Client) (err error) {
-		words, err = ask(ctx, c)
-		return err
-	})
-	if err != nil {
-		return nil
-	}
-	return words
 }
 
 // described returns a word with its description, without characters that a shell or a terminal would obey.
@@ -167,9 +156,4 @@ func described(word, description string) string {
 		return plain.Text(word) + "\t" + description
 	}
 	return plain.Text(word)
-}
-
-func firstField(word string) string {
-	first, _, _ := strings.Cut(word, "\t")
-	return first
 }

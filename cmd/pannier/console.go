@@ -84,14 +84,20 @@ func (p *program) serveConsole(ctx context.Context, flags consoleFlags) error {
 	page := consolePage{g, "http://" + ln.Addr().String() + console.Path}
 	forget := p.showConsole(page, who, flags)
 	defer forget()
-	go p.renewLinks(ctx, page)
+	if isTerminal(os.Stdin) {
+		go func() { // prints a new link for each line; where it waits for one, it ends with the process
+			for lines := bufio.NewScanner(io.LimitReader(os.Stdin, 1<<20)); lines.Scan() && ctx.Err() == nil; {
+				_ = sayf(p.out, "%s", page.link())
+			}
+		}()
+	}
 	return g.Serve(ctx, ln, log)
 }
 
 // endpoint returns where the sidecar of a command takes connections, and the names and values of the flags that lead there.
 func (p *program) endpoint(ctx context.Context) (e client.Endpoint, flags []string, err error) {
 	if remote := p.remote.or(p.environ); remote.url != "" {
-		e, err = remote.endpoint()
+		e, err = reached(remote, client.Remote.Endpoint)
 		return e, []string{"url", remote.url, "token-file", remote.tokenFile, "ca-file", remote.caFile}, err
 	}
 	s, err := p.settings()
@@ -121,17 +127,11 @@ func shellFlags(flags []string) (string, error) {
 			return "", err
 		}
 		for _, arg := range args {
-			if strings.ContainsFunc(arg, func(r rune) bool { return !strings.ContainsRune(plainInShells, r) }) {
-				arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-			}
-			words = append(words, arg)
+			words = append(words, quoteWord(arg))
 		}
 	}
 	return strings.Join(words, " "), nil
 }
-
-// plainInShells are characters that no shell obeys.
-const plainInShells = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+,="
 
 // consolePage is a page that can be opened.
 type consolePage struct {
@@ -164,20 +164,6 @@ func (p *program) showConsole(page consolePage, who pannier.Session, flags conso
 	return forget
 }
 
-// renewLinks prints a new link for each line that the user enters, until the input ends or ctx is done. The goroutine ends with the
-// process where it waits for a line.
-func (p *program) renewLinks(ctx context.Context, page consolePage) {
-	if !isTerminal(os.Stdin) {
-		return
-	}
-	for lines := bufio.NewScanner(io.LimitReader(os.Stdin, 1<<20)); lines.Scan() && ctx.Err() == nil; {
-		_ = sayf(p.out, "%s", page.link())
-	}
-}
-
-// errNoDesktop says that there is nothing to open a page with.
-var errNoDesktop = errors.New("there is no desktop")
-
 // openBrowser opens the page by a file that only this user can read: the arguments of a process are seen by every user of the
 // machine, and the code must not be. forget removes the file.
 func (p *program) openBrowser(page consolePage) (forget func(), err error) {
@@ -191,7 +177,10 @@ func (p *program) openBrowser(page consolePage) (forget func(), err error) {
 	}
 	forget = func() { os.RemoveAll(dir) }
 	file := filepath.Join(dir, "open.html")
-	if err := os.WriteFile(file, []byte(opening(page)), 0o600); err != nil {
+	link := html.EscapeString(page.link())
+	text := `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>pannier</title>` +
+		`<meta http-equiv="refresh" content="0;url=` + link + `"></head><body><p><a href="` + link + `">Open the console</a></p></body></html>` + "\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		forget()
 		return nil, err
 	}
@@ -207,25 +196,11 @@ func (p *program) openBrowser(page consolePage) (forget func(), err error) {
 
 // browser returns the program that opens pages.
 func (p *program) browser() (string, error) {
-	value := func(name string) string {
-		i := slices.IndexFunc(p.environ, func(v string) bool { return strings.HasPrefix(v, name+"=") })
-		if i < 0 {
-			return ""
-		}
-		return strings.TrimPrefix(p.environ[i], name+"=")
-	}
-	if chosen := value("BROWSER"); chosen != "" && !strings.ContainsAny(chosen, ":% ") {
+	if chosen := variable(p.environ, "BROWSER"); chosen != "" && !strings.ContainsAny(chosen, ":% ") {
 		return exec.LookPath(chosen)
 	}
-	if value("DISPLAY") == "" && value("WAYLAND_DISPLAY") == "" {
-		return "", errNoDesktop
+	if variable(p.environ, "DISPLAY") == "" && variable(p.environ, "WAYLAND_DISPLAY") == "" {
+		return "", errors.New("there is no desktop")
 	}
 	return exec.LookPath("xdg-open")
-}
-
-// opening returns a page that leads to the console with a code of its own.
-func opening(page consolePage) string {
-	link := html.EscapeString(page.link())
-	return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>pannier</title>` +
-		`<meta http-equiv="refresh" content="0;url=` + link + `"></head><body><p><a href="` + link + `">Open the console</a></p></body></html>` + "\n"
 }

@@ -43,7 +43,17 @@ file that the setting environment.file of the sidecar names.`,
 			env.Config, env.MCP = sortedNames(config), sortedNames(mcp)
 			switch {
 			case put:
-				return p.putEnvironment(cmd.Context(), env)
+				return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+					taken, err := c.PutEnvironment(ctx, env)
+					if err != nil {
+						return err
+					}
+					if taken.Source != pannier.EnvironmentAgent {
+						_ = sayf(p.err, "stored, but not in effect: the environment of the %s is newer", taken.Source)
+					}
+					return sayf(p.out, "requirements are checked against the environment of the %s: %s/%s, %d executables, %d variables",
+						taken.Source, taken.OS, taken.Arch, len(taken.Bins), len(taken.Env))
+				})
 			case file != "":
 				return writeEnvironment(file, env)
 			}
@@ -63,19 +73,6 @@ file that the setting environment.file of the sidecar names.`,
 func sortedNames(names []string) []string {
 	sorted := slices.Sorted(slices.Values(names))
 	return append([]string{}, slices.Compact(sorted)...)
-}
-
-func (p *program) putEnvironment(ctx context.Context, env pannier.Environment) error {
-	return p.asking(ctx, func(ctx context.Context, c *client.Client) error {
-		taken, err := c.PutEnvironment(ctx, env)
-		if err != nil {
-			return err
-		}
-		if taken.Source != pannier.EnvironmentAgent {
-			_ = sayf(p.err, "stored, but not in effect: the environment of the %s is newer", taken.Source)
-		}
-		return sayf(p.out, "requirements are checked against the environment of the %s: %s/%s, %d executables, %d variables", taken.Source, taken.OS, taken.Arch, len(taken.Bins), len(taken.Env))
-	})
 }
 
 // writeEnvironment replaces a file by rename, so that the sidecar never reads half of it.

@@ -176,8 +176,6 @@ func summarize(kind pannier.EventType, data json.RawMessage) eventSummary {
 // digests matches a digest; the first group is what is shown of it.
 var digests = regexp.MustCompile(`(?:sha256:)?\b([0-9a-f]{12})[0-9a-f]{52}\b`)
 
-func shortenDigests(text string) string { return digests.ReplaceAllString(text, "$1") }
-
 func someOf(names []string) string {
 	const most = 4
 	if len(names) <= most+1 {

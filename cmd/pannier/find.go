@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"pannier"
-	"pannier/internal/plain"
 	"pannier/publish/client"
 )
 
@@ -37,12 +36,8 @@ func (s streams) printFound(list pannier.FoundList) error {
 	}
 	rows := [][]string{{"SLUG", "STATE", "OFFERED", "SCORE", "MATCHED", "ABOUT"}}
 	for _, f := range list.Skills {
-		offered := "no"
-		if f.Offered {
-			offered = "yes"
-		}
 		rows = append(rows, []string{
-			s.shorten(f.Slug, 40), string(f.State), offered, scoreText(f.Relevance), s.shorten(strings.Join(f.Relevance.Matched, " "), 40),
+			s.shorten(f.Slug, 40), string(f.State), yesNo(f.Offered), scoreText(f.Relevance), s.shorten(strings.Join(f.Relevance.Matched, " "), 40),
 			strings.Join(strings.Fields(f.Description), " "),
 		})
 	}
@@ -57,8 +52,3 @@ func (s streams) printFound(list pannier.FoundList) error {
 }
 
 func scoreText(r pannier.Relevance) string { return fmt.Sprintf("%.1f", r.Score) }
-
-// relevanceText says why a text ranks a skill.
-func relevanceText(r pannier.Relevance) string {
-	return "score " + scoreText(r) + ", matched " + plain.Shorten(strings.Join(r.Matched, " "), 60)
-}

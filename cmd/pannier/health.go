@@ -30,14 +30,7 @@ Exit codes: 0 healthy; 1 not healthy; 2 failure; 3 no sidecar answers.`,
 					return p.showSkillHealth(ctx, c, args[0])
 				}
 				h, err := c.Health(ctx)
-				if err != nil {
-					return err
-				}
-				err = output(p, p.printHealth)(h, nil)
-				if err == nil && h.Status != pannier.HealthOK {
-					err = &exitError{code: exitNo}
-				}
-				return err
+				return judged(output(p, p.printHealth)(h, err), h.Status != pannier.HealthOK)
 			})
 		},
 	})
@@ -46,21 +39,39 @@ Exit codes: 0 healthy; 1 not healthy; 2 failure; 3 no sidecar answers.`,
 }
 
 func (p *program) printHealth(h pannier.Health) error {
+	address := []string{"url", p.remote.or(p.environ).url}
+	if address[1] == "" {
+		socket, err := p.socketPath()
+		if err != nil {
+			socket = err.Error()
+		}
+		address = []string{"socket", socket}
+	}
+	watching := fmt.Sprintf("%s, %s", h.Watch.Mode, plain.Count(h.Watch.Watches, "directory"))
+	if h.Watch.Polled > 0 && h.Watch.Polled < h.Watch.Watches {
+		watching += fmt.Sprintf(", %d of them polled", h.Watch.Polled)
+	}
 	rows := [][]string{
 		{"status", string(h.Status)},
 		{"version", h.Version + commitWords(h.Commit)},
 		{"uptime", uptimeWords(time.Since(h.StartedAt))},
-		p.sidecarAddress(),
+		address,
 		{"workspace", h.Workspace},
 		{"workspace id", h.WorkspaceID},
 		{"skills", countWords(h.Skills)},
 		{"snapshot", fmt.Sprint(h.SnapshotVersion)},
-		{"watching", watchWords(h.Watch)},
+		{"watching", watching},
 	}
 	for _, push := range h.Push {
-		rows = append(rows, []string{"platform", push.Platform + ": " + pushWords(push)})
+		words := "the newest card is being pushed"
+		if push.LastError != "" {
+			words = "not up to date: " + push.LastError
+		} else if push.Desired == push.Acknowledged {
+			words = "has the newest card"
+		}
+		rows = append(rows, []string{"platform", push.Platform + ": " + words})
 	}
-	if err := p.fields(rows, "status", p.paint.health); err != nil {
+	if err := p.fields(rows, "status", p.paint.verdict); err != nil {
 		return err
 	}
 	for _, c := range h.Conditions {
@@ -96,24 +107,6 @@ func countWords(counts map[pannier.State]int) string {
 		return "none"
 	}
 	return fmt.Sprintf("%d: %s", total, strings.Join(words, ", "))
-}
-
-func watchWords(watch pannier.WatchHealth) string {
-	words := fmt.Sprintf("%s, %s", watch.Mode, plain.Count(watch.Watches, "directory"))
-	if watch.Polled > 0 && watch.Polled < watch.Watches {
-		words += fmt.Sprintf(", %d of them polled", watch.Polled)
-	}
-	return words
-}
-
-func pushWords(push pannier.PushHealth) string {
-	switch {
-	case push.LastError != "":
-		return "not up to date: " + push.LastError
-	case push.Desired == push.Acknowledged:
-		return "has the newest card"
-	}
-	return "the newest card is being pushed"
 }
 
 func (p *program) acknowledgeCommand() *cobra.Command {

@@ -39,18 +39,8 @@ func (p *program) showSkillHealth(ctx context.Context, c *client.Client, slug st
 		return err
 	}
 	text, err := askHealth(ctx, c, d.Qualified(), d.SourceKind)
-	if err != nil {
-		return err
-	}
-	if p.json {
-		err = p.printJSON(text)
-	} else {
-		err = p.printSkillHealth(d, text)
-	}
-	if err == nil && pannier.HealthOf(&d.Entry).Status != pannier.SkillOK {
-		err = &exitError{code: exitNo}
-	}
-	return err
+	show := func(text json.RawMessage) error { return p.printSkillHealth(d, text) }
+	return judged(output(p, show)(text, err), pannier.HealthOf(&d.Entry).Status != pannier.SkillOK)
 }
 
 func askHealth(ctx context.Context, c *client.Client, slug string, kind pannier.SourceKind) (json.RawMessage, error) {
@@ -83,36 +73,6 @@ func (s streams) printSkillHealth(d pannier.Detail, text json.RawMessage) error 
 		{"path", d.Path},
 		{"trust", trustWords(d.TrustLevel, d.Managed, d.SourceKind)},
 	}
-	rows = append(rows, h.rows()...)
-	rows = append(rows, []string{"scan", cmp.Or(scanWords(d.Scan), "none of this content; run \"pannier scan "+d.Slug+"\"")})
-	if d.Scan != nil {
-		rows = append(rows, acceptedRows(d.Scan.Accepted)...)
-	}
-	if err := s.fields(rows, "status", s.paint.skillStatus); err != nil {
-		return err
-	}
-	s.printRemedies(d)
-	return nil
-}
-
-// printRemedies prints what stands against a skill, each with what to do about it.
-func (s streams) printRemedies(d pannier.Detail) {
-	if len(d.Reasons)+len(d.Problems) > 0 || d.Scan != nil && len(d.Scan.Findings) > 0 {
-		fmt.Fprintln(s.out)
-	}
-	for _, r := range d.Reasons {
-		s.printFault(d.Path, pannier.SeverityError, strings.TrimSuffix(r.Code+": "+r.Subject, ": "), r.Code, r.Remedy)
-	}
-	s.printProblems(d.Problems)
-	if d.Scan == nil {
-		return
-	}
-	for _, f := range d.Scan.Findings {
-		s.printFault(f.Path, f.Severity, f.Message, f.Rule, f.Hint)
-	}
-}
-
-func (h skillHealth) rows() (rows [][]string) {
 	for _, need := range h.Dependencies {
 		rows = append(rows, []string{"needs " + need.Kind, need.Name + ": " + need.Status})
 	}
@@ -127,15 +87,24 @@ func (h skillHealth) rows() (rows [][]string) {
 		at := time.Unix(entry.CreatedAt, 0).UTC().Format(time.RFC3339)
 		rows = append(rows, []string{"audit", fmt.Sprintf("%s %s %s %s", at, entry.Action, entry.Decision, plain.Shorten(entry.Details, 72))})
 	}
-	return rows
-}
-
-func (p palette) skillStatus(word string) string {
-	switch pannier.SkillHealthStatus(word) {
-	case pannier.SkillOK:
-		return p.good(word)
-	case pannier.SkillBlocked:
-		return p.bad(word)
+	rows = append(rows, []string{"scan", cmp.Or(scanWords(d.Scan), "none of this content; run \"pannier scan "+d.Slug+"\"")})
+	if d.Scan != nil {
+		rows = append(rows, acceptedRows(d.Scan.Accepted)...)
 	}
-	return p.in(yellow, word)
+	if err := s.fields(rows, "status", s.paint.verdict); err != nil {
+		return err
+	}
+	if len(d.Reasons)+len(d.Problems) > 0 || d.Scan != nil && len(d.Scan.Findings) > 0 {
+		fmt.Fprintln(s.out)
+	}
+	for _, r := range d.Reasons {
+		s.printFault(d.Path, pannier.SeverityError, strings.TrimSuffix(r.Code+": "+r.Subject, ": "), r.Code, r.Remedy)
+	}
+	s.printProblems(d.Problems)
+	if d.Scan != nil {
+		for _, f := range d.Scan.Findings {
+			s.printFault(f.Path, f.Severity, f.Message, f.Rule, f.Hint)
+		}
+	}
+	return nil
 }

@@ -27,7 +27,12 @@ func (p *program) printHelp(cmd *cobra.Command, _ []string) {
 	fmt.Fprintf(w, "%s\n\n", strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)))
 	switch {
 	case cmd == p.root:
-		p.printOverview(w)
+		fmt.Fprintln(w, "Usage: pannier COMMAND [flags]")
+		for _, group := range p.root.Groups() {
+			printCommands(w, group.Title, slices.DeleteFunc(slices.Clone(p.root.Commands()), func(c *cobra.Command) bool { return c.GroupID != group.ID }))
+		}
+		fmt.Fprintf(w, "Example: %s\n", strings.TrimSpace(p.root.Example))
+		fmt.Fprintln(w, `Run "pannier COMMAND --help" for flags, "pannier help settings" for all settings.`)
 		return
 	case cmd.IsAdditionalHelpTopicCommand():
 		return
@@ -46,15 +51,6 @@ func (p *program) printHelp(cmd *cobra.Command, _ []string) {
 	case cmd.Name() == "run":
 		fmt.Fprintln(w, "\nEvery setting is a flag: run \"pannier help settings\" to see all.")
 	}
-}
-
-func (p *program) printOverview(w io.Writer) {
-	fmt.Fprintln(w, "Usage: pannier COMMAND [flags]")
-	for _, group := range p.root.Groups() {
-		printCommands(w, group.Title, slices.DeleteFunc(slices.Clone(p.root.Commands()), func(c *cobra.Command) bool { return c.GroupID != group.ID }))
-	}
-	fmt.Fprintf(w, "Example: %s\n", strings.TrimSpace(p.root.Example))
-	fmt.Fprintln(w, `Run "pannier COMMAND --help" for flags, "pannier help settings" for all settings.`)
 }
 
 func printCommands(w io.Writer, title string, commands []*cobra.Command) {

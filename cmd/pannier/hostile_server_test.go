@@ -245,7 +245,7 @@ func TestColourIsAllThatIsObeyed(t *testing.T) {
 	s.printFault("p"+escapes, pannier.SeverityWarning, "m"+escapes, "code"+escapes, "h"+escapes)
 	s.printFault("p", pannier.Severity("odd"+escapes), "m", "c", "h")
 	s.printError(&exitError{message: "m" + escapes, hint: "h" + escapes})
-	if err := s.fields([][]string{{"status", "s" + escapes}}, "status", s.paint.health); err != nil {
+	if err := s.fields([][]string{{"status", "s" + escapes}}, "status", s.paint.verdict); err != nil {
 		t.Fatal(err)
 	}
 	text := out.String()

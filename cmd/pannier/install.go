@@ -142,9 +142,7 @@ func notInstalled(ctx context.Context, c *client.Client, slug string) error {
 	for _, entry := range list.Skills {
 		slugs = append(slugs, entry.Slug)
 	}
-	if meant := similarName(slugs, slug); meant != "" && meant != slug {
-		e.message += fmt.Sprintf("; did you mean %q?", meant)
-	}
+	e.suggest(slugs, slug)
 	return e
 }
 
@@ -242,6 +240,10 @@ func (p *program) printMove(r pannier.InstallResult) error {
 	if r.DryRun {
 		status += " (nothing was touched)"
 	}
+	files := ""
+	if r.Files > 0 {
+		files = fmt.Sprintf("%d, %d bytes", r.Files, r.Bytes)
+	}
 	rows := [][]string{
 		{"status", status},
 		{"slug", r.Skill.Slug},
@@ -252,7 +254,7 @@ func (p *program) printMove(r pannier.InstallResult) error {
 		{"fingerprint", r.Skill.Fingerprint.String()},
 		{"before", r.Previous.String()},
 		{"removed", r.Removed},
-		{"files", filesWord(r)},
+		{"files", files},
 		{"left out", strings.Join(r.Ignored, ", ")},
 		{"config.yaml", configWords[r.Config]},
 	}
@@ -268,13 +270,6 @@ func (p *program) printMove(r pannier.InstallResult) error {
 	}
 	p.printProblems(r.Problems)
 	return nil
-}
-
-func filesWord(r pannier.InstallResult) string {
-	if r.Files == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d, %d bytes", r.Files, r.Bytes)
 }
 
 var configWords = map[string]string{"added": "an entry was added under skills", "removed": "its entry under skills was removed"}

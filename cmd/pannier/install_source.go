@@ -95,8 +95,12 @@ func filesToPack(root *os.Root) (files, skipped []string, err error) {
 		case e.IsDir():
 			return nil
 		case !e.Type().IsRegular():
+			kind := "not a regular file"
+			if e.Type()&fs.ModeSymlink != 0 {
+				kind = "a link"
+			}
 			return &exitError{
-				code: exitNo, message: fmt.Sprintf("%s is %s; a skill can contain regular files only", path, kindOf(e.Type())),
+				code: exitNo, message: fmt.Sprintf("%s is %s; a skill can contain regular files only", path, kind),
 				hint: "replace it by the file itself, or remove it",
 			}
 		}
@@ -104,13 +108,6 @@ func filesToPack(root *os.Root) (files, skipped []string, err error) {
 		return nil
 	})
 	return files, skipped, err
-}
-
-func kindOf(mode fs.FileMode) string {
-	if mode&fs.ModeSymlink != 0 {
-		return "a link"
-	}
-	return "not a regular file"
 }
 
 // fault returns why an installation failed: where packing the folder did, that is the reason, and not what the other side

@@ -30,13 +30,21 @@ func (p *program) listCommand() *cobra.Command {
 	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
+// maxPathShown is how many characters a path in a list has at most.
+const maxPathShown = 60
+
 func (s streams) printList(list pannier.List) error {
 	if len(list.Skills) == 0 {
 		fmt.Fprintln(s.err, "no skills")
 		s.printProblems(list.Problems)
 		return nil
 	}
-	collides := collidingSlugs(list)
+	collides := map[string]bool{} // the rows of slugs that several skills claim need the path to be told apart
+	for i := range list.Skills {
+		if e := list.Skills[i]; e.State == pannier.StateShadowed {
+			collides[e.Slug] = true
+		}
+	}
 	rows := [][]string{{"SLUG", "STATE", "VERSION", "ABOUT"}}
 	if len(collides) > 0 {
 		rows = [][]string{{"SLUG", "STATE", "VERSION", "PATH", "ABOUT"}}
@@ -48,11 +56,13 @@ func (s streams) printList(list pannier.List) error {
 		e := list.Skills[i]
 		row := []string{s.shorten(e.Slug, 40), stateWords(e), s.shorten(e.Version, 20), about(e)}
 		if len(collides) > 0 {
-			path := ""
-			if collides[e.Slug] {
-				path = e.Path
+			path := []rune(e.Path)
+			if !collides[e.Slug] {
+				path = nil
+			} else if len(path) > maxPathShown { // its end tells it from others
+				path = append([]rune("…"), path[len(path)-maxPathShown+1:]...)
 			}
-			row = slices.Insert(row, 3, shortenPath(path, 60))
+			row = slices.Insert(row, 3, string(path))
 		}
 		rows = append(rows, row)
 		problems = append(problems, e.Problems...)
@@ -66,25 +76,6 @@ func (s streams) printList(list pannier.List) error {
 	}
 	s.printProblems(problems)
 	return nil
-}
-
-// collidingSlugs returns the slugs that several skills claim: their rows need the path to be told apart.
-func collidingSlugs(list pannier.List) map[string]bool {
-	slugs := map[string]bool{}
-	for i := range list.Skills {
-		if e := list.Skills[i]; e.State == pannier.StateShadowed {
-			slugs[e.Slug] = true
-		}
-	}
-	return slugs
-}
-
-// shortenPath returns the end of a path, which tells it from others.
-func shortenPath(path string, length int) string {
-	if runes := []rune(path); len(runes) > length {
-		return "…" + string(runes[len(runes)-length+1:])
-	}
-	return path
 }
 
 func stateWords(e *pannier.Entry) string {

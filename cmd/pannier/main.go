@@ -14,7 +14,12 @@ import (
 func init() { runtime.LockOSThread() }
 
 func main() {
+	environ := os.Environ()
+	std := streams{
+		out: os.Stdout, err: os.Stderr, paint: paletteFor(os.Stdout, environ), complain: paletteFor(os.Stderr, environ),
+		outTerminal: isTerminal(os.Stdout), errTerminal: isTerminal(os.Stderr),
+	}
 	code := make(chan int)
-	go func() { code <- execute(context.Background(), os.Args[1:], openStreams(os.Environ()), os.Environ()) }()
+	go func() { code <- execute(context.Background(), os.Args[1:], std, environ) }()
 	os.Exit(<-code)
 }

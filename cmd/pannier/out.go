@@ -35,13 +35,6 @@ type streams struct {
 	outTerminal, errTerminal bool
 }
 
-func openStreams(environ []string) streams {
-	return streams{
-		out: os.Stdout, err: os.Stderr, paint: paletteFor(os.Stdout, environ), complain: paletteFor(os.Stderr, environ),
-		outTerminal: isTerminal(os.Stdout), errTerminal: isTerminal(os.Stderr),
-	}
-}
-
 func (s streams) printError(e *exitError) {
 	for line := range strings.Lines(e.message) {
 		fmt.Fprintf(s.err, "%s %s\n", s.complain.bad("pannier:"), plain.Text(strings.TrimRight(line, "\n")))
@@ -215,22 +208,18 @@ func fitWidth(rows [][]string, width int) {
 		used += widest + columnGap
 	}
 	for _, row := range rows {
-		row[last] = cutCells(plain.Text(row[last]), max(width-used, minLastColumn))
-	}
-}
-
-// cutCells cuts a text to so many cells of a terminal, and marks the cut.
-func cutCells(text string, width int) string {
-	if plain.Cells(text) <= width {
-		return text
-	}
-	used := 1 // of the mark
-	for i, r := range text {
-		if used += plain.Cells(string(r)); used > width {
-			return text[:i] + "…"
+		text, room := plain.Text(row[last]), max(width-used, minLastColumn)
+		if row[last] = text; plain.Cells(text) <= room {
+			continue
+		}
+		cells := 1 // of the mark of the cut
+		for i, r := range text {
+			if cells += plain.Cells(string(r)); cells > room {
+				row[last] = text[:i] + "…"
+				break
+			}
 		}
 	}
-	return text
 }
 
 // palette colours words. The zero palette leaves them as they are.
@@ -239,14 +228,7 @@ type palette struct{ on bool }
 // paletteFor returns the palette for a file: colours if it is a terminal that has them and the user did not say that there
 // shall be none (no-color.org).
 func paletteFor(file *os.File, environ []string) palette {
-	says := func(name string) string {
-		i := slices.IndexFunc(environ, func(v string) bool { return strings.HasPrefix(v, name+"=") })
-		if i < 0 {
-			return ""
-		}
-		return strings.TrimPrefix(environ[i], name+"=")
-	}
-	if says("NO_COLOR") != "" || says("TERM") == "dumb" || says("TERM") == "" {
+	if term := variable(environ, "TERM"); variable(environ, "NO_COLOR") != "" || term == "dumb" || term == "" {
 		return palette{}
 	}
 	return palette{on: isTerminal(file)}
@@ -314,12 +296,21 @@ func (p palette) state(words string) string {
 	return p.quiet(words)
 }
 
-func (p palette) health(word string) string {
-	switch pannier.HealthStatus(word) {
-	case pannier.HealthOK:
+// verdict colours a word that says how well something is; a word that is neither good nor bad is a warning.
+func (p palette) verdict(word string) string {
+	switch word {
+	case string(pannier.HealthOK), string(pannier.ScanAllow):
 		return p.good(word)
-	case pannier.HealthFailing:
+	case string(pannier.HealthFailing), string(pannier.SkillBlocked), string(pannier.ScanBlock):
 		return p.bad(word)
 	}
 	return p.in(yellow, word)
+}
+
+// negative colours a cell that says no.
+func (p palette) negative(cell string) string {
+	if cell == "no" || cell == "false" {
+		return p.bad(cell)
+	}
+	return cell
 }

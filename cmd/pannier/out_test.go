@@ -27,7 +27,7 @@ func TestColour(t *testing.T) {
 	paint := palette{on: true}
 	for plain, coloured := range map[string]string{
 		"eligible": paint.state("eligible"), "eligible (last good)": paint.state("eligible (last good)"), "shadowed": paint.state("shadowed"),
-		"error": paint.severity("error"), "info": paint.severity("info"), "ok": paint.health("ok"), "failing": paint.health("failing"),
+		"error": paint.severity("error"), "info": paint.severity("info"), "ok": paint.verdict("ok"), "failing": paint.verdict("failing"),
 	} {
 		bare := coloured
 		for _, code := range []string{red, green, yellow, bold, faint, "0"} {

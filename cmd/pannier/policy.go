@@ -98,9 +98,7 @@ func knownToPolicy(ctx context.Context, c *client.Client, slug string, kind pann
 	if kind != "" {
 		e.message = fmt.Sprintf("skill %q not found in roots of the kind %s", slug, kind)
 	}
-	if meant := similarName(slugs, bare); meant != "" {
-		e.message += fmt.Sprintf("; did you mean %q?", meant)
-	}
+	e.suggest(slugs, bare)
 	return e
 }
 
@@ -139,10 +137,5 @@ func (s streams) printPolicies(list pannier.PolicyList) error {
 			plain.Shorten(policy.Slug, 40), string(policy.SourceKind), strconv.FormatBool(e.Enabled), string(e.Source), strconv.FormatBool(e.AllowImplicit), string(e.ImplicitSource),
 		})
 	}
-	return s.table(rows, columnPaint{2, func(cell string) string {
-		if cell == "false" {
-			return s.paint.bad(cell)
-		}
-		return cell
-	}})
+	return s.table(rows, columnPaint{2, s.paint.negative})
 }

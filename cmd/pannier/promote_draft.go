@@ -48,8 +48,12 @@ func draftOf(p pannier.Promotion) (slug, text string) {
 		}
 	}
 	fmt.Fprintf(&b, "\n## Why this is a skill\n\n%s\n", noteOf(p.Repetition))
-	if notes := draftNotes(fields, used); notes != "" {
-		fmt.Fprintf(&b, "\n## Notes from the packet\n\n%s", notes)
+	heading := "\n## Notes from the packet\n\n"
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		if note := noteOf(fields[key]); !used[key] && note != "" { // no section has it
+			fmt.Fprintf(&b, "%s- %s: %s\n", heading, oneLine(key), strings.ReplaceAll(note, "\n", "\n  "))
+			heading = ""
+		}
 	}
 	return slug, b.String()
 }
@@ -67,17 +71,6 @@ func draftSlug(summary string) string {
 		return slug[:at]
 	}
 	return slug[:maxDraftSlug]
-}
-
-// draftNotes lists what no section has told.
-func draftNotes(fields map[string]json.RawMessage, used map[string]bool) string {
-	var b strings.Builder
-	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		if note := noteOf(fields[key]); !used[key] && note != "" {
-			fmt.Fprintf(&b, "- %s: %s\n", oneLine(key), strings.ReplaceAll(note, "\n", "\n  "))
-		}
-	}
-	return b.String()
 }
 
 // noteOf returns a value of a packet as Markdown: a text as it is, a list of texts as its items, anything else as JSON.

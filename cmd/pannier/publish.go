@@ -64,7 +64,7 @@ func (p *program) publish(ctx context.Context, c *client.Client, slug, to, by st
 		out, err := p.publishOnce(ctx, c, slug, to, by)
 		switch {
 		case err == nil:
-			return p.printPublished(out)
+			return output(p, p.printPublished)(out, nil)
 		case !errors.Is(err, errMoved):
 			return err
 		case try == publishTries:
@@ -128,9 +128,6 @@ func (s publishedSkill) unmoved() error {
 }
 
 func (p *program) printPublished(out published) error {
-	if p.json {
-		return p.printJSON(out)
-	}
 	fmt.Fprintf(p.out, "%s: %s\n", plain.Text(out.Directory), plain.Count(len(out.Files), "file"))
 	if len(out.LeftOut) > 0 {
 		fmt.Fprintf(p.err, "left out: %s\n", plain.Text(strings.Join(out.LeftOut, ", ")))

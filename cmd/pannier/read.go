@@ -23,10 +23,14 @@ import (
 // reading runs a command that reads. Without a sidecar it reads the directory itself, by the same code.
 func (p *program) reading(ctx context.Context, do func(context.Context, *client.Client) error) error {
 	return p.askingOr(ctx, do, func(s config.Settings) error {
-		c, err := p.readDirectory(ctx, s)
+		if err := requireDirectory(s); err != nil {
+			return err
+		}
+		d, err := sidecar.ReadDirectory(ctx, sidecar.DirectoryOptions{Settings: s, Environ: p.environ, Brief: p.listing && !p.json})
 		if err != nil {
 			return err
 		}
+		c := client.InProcess(d.Handler)
 		defer c.Close()
 		return negative(do(ctx, c))
 	})
@@ -112,18 +116,6 @@ func requireDirectory(s config.Settings) error {
 	}
 }
 
-// readDirectory scans the workspace once and returns a client of the result.
-func (p *program) readDirectory(ctx context.Context, s config.Settings) (*client.Client, error) {
-	if err := requireDirectory(s); err != nil {
-		return nil, err
-	}
-	d, err := sidecar.ReadDirectory(ctx, sidecar.DirectoryOptions{Settings: s, Environ: p.environ, Brief: p.listing && !p.json})
-	if err != nil {
-		return nil, err
-	}
-	return client.InProcess(d.Handler), nil
-}
-
 var negativeAnswers = []int{
 	http.StatusNotFound, http.StatusConflict, http.StatusForbidden, http.StatusGone, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,
 }
@@ -142,23 +134,20 @@ func negative(err error) error {
 
 // changing runs a command that changes the workspace. Without a sidecar it changes the directory itself, by the same code.
 func (p *program) changing(ctx context.Context, do func(context.Context, *client.Client) error) error {
-	return p.askingOr(ctx, do, func(s config.Settings) error { return p.changeDirectory(ctx, s, do) })
-}
-
-// changeDirectory changes a workspace without a sidecar. It locks the state of the workspace, so that the change is audited
-// and no sidecar starts meanwhile.
-func (p *program) changeDirectory(ctx context.Context, s config.Settings, do func(context.Context, *client.Client) error) error {
-	if err := requireDirectory(s); err != nil {
-		return err
-	}
-	log := hclog.New(logOptions(s, p.err))
-	log.SetLevel(hclog.Error) // the result reports success
-	handler, end, err := sidecar.ChangeDirectory(ctx, s, p.environ, log)
-	if err != nil {
-		return err
-	}
-	defer end()
-	here := client.InProcess(api.AsOwn(handler))
-	defer here.Close()
-	return negative(do(ctx, here))
+	return p.askingOr(ctx, do, func(s config.Settings) error {
+		if err := requireDirectory(s); err != nil {
+			return err
+		}
+		log := hclog.New(logOptions(s, p.err))
+		log.SetLevel(hclog.Error) // the result reports success
+		// The state of the workspace is locked, so that the change is audited and no sidecar starts meanwhile.
+		handler, end, err := sidecar.ChangeDirectory(ctx, s, p.environ, log)
+		if err != nil {
+			return err
+		}
+		defer end()
+		here := client.InProcess(api.AsOwn(handler))
+		defer here.Close()
+		return negative(do(ctx, here))
+	})
 }

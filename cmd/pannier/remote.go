@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"pannier/config"
 	"pannier/internal/fsx"
 	"pannier/publish/client"
 )
@@ -40,9 +39,8 @@ func (f *remoteFlags) add(flags *pflag.FlagSet) {
 // or returns the flags, with the values of the variables for those that are not given.
 func (f remoteFlags) or(environ []string) remoteFlags {
 	for name, value := range map[string]*string{variableURL: &f.url, variableTokenFile: &f.tokenFile, variableCAFile: &f.caFile} {
-		at := slices.IndexFunc(environ, func(v string) bool { return strings.HasPrefix(v, name+"=") })
-		if *value == "" && at >= 0 {
-			*value = strings.TrimPrefix(environ[at], name+"=")
+		if *value == "" {
+			*value = variable(environ, name)
 		}
 	}
 	return f
@@ -76,8 +74,6 @@ func (p *program) askRemote(ctx context.Context, do func(context.Context, *clien
 
 func (f remoteFlags) client() (*client.Client, error) { return reached(f, client.NewRemote) }
 
-func (f remoteFlags) endpoint() (client.Endpoint, error) { return reached(f, client.Remote.Endpoint) }
-
 // reached returns what a function makes of the sidecar that the flags name.
 func reached[T any](f remoteFlags, open func(client.Remote) (T, error)) (none T, err error) {
 	if f.tokenFile == "" {
@@ -87,16 +83,15 @@ func reached[T any](f remoteFlags, open func(client.Remote) (T, error)) (none T,
 	if err != nil {
 		return none, err
 	}
-	opened, err := open(client.Remote{URL: f.url, Token: f.readToken, CAs: authorities})
+	readToken := func() (string, error) {
+		text, err := fsx.ReadAtMost(f.tokenFile, maxSecretFile)
+		return string(bytes.TrimSpace(text)), err
+	}
+	opened, err := open(client.Remote{URL: f.url, Token: readToken, CAs: authorities})
 	if err != nil {
 		return none, &exitError{code: exitUnknown, message: "--url: " + err.Error(), hint: "write it like https://pannier.example:7443"}
 	}
 	return opened, nil
-}
-
-func (f remoteFlags) readToken() (string, error) {
-	text, err := fsx.ReadAtMost(f.tokenFile, maxSecretFile)
-	return string(bytes.TrimSpace(text)), err
 }
 
 // authorities returns the certificates of --ca-file, which replace those of the system; nil without the flag.
@@ -115,20 +110,12 @@ func (f remoteFlags) authorities() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// The shared flags of a command, by what the command does. Only `pannier run` has the flags of all settings.
+// The shared flags of a command, by what the command does: it shares them by name with [program.share]. Only `pannier run` has the flags of all settings.
 var (
 	asksSidecar   = []string{"workspace", "socket", "url", "token-file", "ca-file", "config"}
 	readsSkills   = append(slices.Clip(asksSidecar), "root", "runtime")
 	readsSettings = []string{"workspace", "config"}
 )
-
-// sharedFlags returns the flags of all settings and those of [remoteFlags]. Commands share them by name with [program.share].
-func sharedFlags(remote *remoteFlags) *pflag.FlagSet {
-	flags := pflag.NewFlagSet("pannier", pflag.ContinueOnError)
-	config.AddFlags(flags)
-	remote.add(flags)
-	return flags
-}
 
 func (p *program) share(cmd *cobra.Command, names ...string) *cobra.Command {
 	for _, name := range names {

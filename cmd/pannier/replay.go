@@ -48,15 +48,10 @@ failure.`,
 			report, err := history.Compare(cmd.Context(), s, p.environ)
 			report.Journal, report.Workspace = args[0], s.Workspace
 			err = output(p, p.printReplay)(report, err)
-			switch {
-			case err != nil:
-				return err
-			case report.Verdict == replay.Differs:
-				return &exitError{code: exitNo}
-			case report.Verdict == replay.Unknown:
-				return &exitError{code: exitUnknown}
+			if err == nil && report.Verdict == replay.Unknown {
+				err = &exitError{code: exitUnknown}
 			}
-			return nil
+			return judged(err, report.Verdict == replay.Differs)
 		},
 	}
 	return p.share(p.jsonFlag(cmd), append(readsSettings, "root", "runtime")...)

@@ -71,7 +71,7 @@ func (s streams) printActive(r pannier.Resolution, verbose bool) error {
 			why += ": " + a.Arguments
 		}
 		if verbose && a.Relevance != nil {
-			why += ", " + relevanceText(*a.Relevance)
+			why += ", score " + scoreText(*a.Relevance) + ", matched " + plain.Shorten(strings.Join(a.Relevance.Matched, " "), 60)
 		}
 		rows = append(rows, []string{plain.Shorten(a.Slug, 40), "yes", why})
 	}

@@ -32,6 +32,13 @@ type exitError struct {
 // Error implements error.
 func (e *exitError) Error() string { return e.message }
 
+// suggest adds the one of some names that another may stand for.
+func (e *exitError) suggest(names []string, name string) {
+	if meant := similarName(names, name); meant != "" && meant != name {
+		e.message += fmt.Sprintf("; did you mean %q?", meant)
+	}
+}
+
 func execute(ctx context.Context, args []string, std streams, environ []string) int {
 	cmd := newRoot(std, environ)
 	cmd.SetArgs(args)
@@ -41,7 +48,12 @@ func execute(ctx context.Context, args []string, std streams, environ []string) 
 	if err == nil {
 		return exitYes
 	}
-	e := groupError(err)
+	e := &exitError{code: exitUnknown, message: err.Error()}
+	if _, after, ok := strings.Cut(e.message, "if any flags in the group ["); ok { // the library reports it as text alone
+		if group, _, ok := strings.Cut(after, "]"); ok {
+			e.message, e.hint = "only one of --"+strings.Join(strings.Fields(group), ", --")+" can be given", "leave the others out"
+		}
+	}
 	if failed, ok := errors.AsType[*sidecar.Error](err); ok {
 		e.message, e.hint = failed.Message, failed.Hint
 	}
@@ -77,7 +89,9 @@ Exit codes: 0 success; 1 negative answer; 2 wrong usage or failure; 3 no sidecar
 	}
 	p.root.SetVersionTemplate("{{.Version}}\n")
 	p.root.SetHelpFunc(p.printHelp)
-	p.flags = sharedFlags(&p.remote)
+	p.flags = pflag.NewFlagSet("pannier", pflag.ContinueOnError)
+	config.AddFlags(p.flags)
+	p.remote.add(p.flags)
 	p.addGroup("Sidecar:", p.runCommand(), p.consoleCommand(), p.healthCommand(), p.eventsCommand(), p.mcpCommand(), p.environmentCommand(), p.runnerCommand(), p.probeCommand(), p.socketCommand(), p.versionCommand())
 	p.addGroup("Skills:", p.listCommand(), p.findCommand(), p.showCommand(), p.installCommand(), p.updateCommand(), p.uninstallCommand(), p.rollbackCommand(),
 		p.resolveCommand(), p.promptCommand(), p.commandCommand(), p.cardCommand(), p.auditCommand(), p.scanCommand(), p.publishCommand(), p.promoteCommand())
@@ -139,6 +153,23 @@ func output[T any](p *program, print func(T) error) func(T, error) error {
 	}
 }
 
+// judged ends a command whose output is printed with the code of a negative answer.
+func judged(err error, negative bool) error {
+	if err == nil && negative {
+		return &exitError{code: exitNo}
+	}
+	return err
+}
+
+// asks returns the action of a command that prints what one request to a sidecar returns.
+func asks[T any](p *program, print func(T) error, ask func(context.Context, *client.Client, []string) (T, error)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return output(p, print)(ask(ctx, c, args))
+		})
+	}
+}
+
 // reads returns the action of a command that prints what one request returns. Without a sidecar it reads the directory itself.
 func reads[T any](p *program, print func(T) error, ask func(context.Context, *client.Client, []string) (T, error)) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
@@ -146,6 +177,16 @@ func reads[T any](p *program, print func(T) error, ask func(context.Context, *cl
 			return output(p, print)(ask(ctx, c, args))
 		})
 	}
+}
+
+// variable returns the value of a variable; empty where it is not set.
+func variable(environ []string, name string) string {
+	for _, v := range environ {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 func (p *program) jsonFlag(cmd *cobra.Command) *cobra.Command {

@@ -36,15 +36,12 @@ Exit codes: 0 not blocked; 1 a finding blocks; 2 failure; 3 no sidecar answers.`
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				report, err := c.Scan(ctx, args[0], at, accept.scan())
-				if err != nil {
-					return err
+				request := pannier.ScanRequest{Accept: accept.request()}
+				if slices.Equal(accept.rules, []string{pannier.AcceptNone}) && accept.reason == "" {
+					request = pannier.ScanRequest{Withdraw: true}
 				}
-				err = output(p, p.printScan)(report, nil)
-				if err == nil && report.Decision == pannier.ScanBlock {
-					err = &exitError{code: exitNo}
-				}
-				return err
+				report, err := c.Scan(ctx, args[0], at, request)
+				return judged(output(p, p.printScan)(report, err), report.Decision == pannier.ScanBlock)
 			})
 		},
 	}
@@ -67,14 +64,6 @@ func (f *acceptFlags) request() pannier.AcceptRequest {
 	return pannier.AcceptRequest{Rules: f.rules, Reason: f.reason}
 }
 
-// scan returns the request of a scan, where one word in the place of a rule takes acceptances back.
-func (f *acceptFlags) scan() pannier.ScanRequest {
-	if slices.Equal(f.rules, []string{pannier.AcceptNone}) && f.reason == "" {
-		return pannier.ScanRequest{Withdraw: true}
-	}
-	return pannier.ScanRequest{Accept: f.request()}
-}
-
 func acceptedRows(accepted []pannier.Acceptance) (rows [][]string) {
 	for _, a := range accepted {
 		rows = append(rows, []string{"accepted", fmt.Sprintf("%s by %s at %s: %s", a.Rule, a.By.Owner(), a.At.Format(time.RFC3339), a.Reason)})
@@ -88,11 +77,11 @@ func (s streams) printScan(r pannier.ScanReport) error {
 		{"path", r.Path},
 		{"decision", string(r.Decision)},
 		{"findings", fmt.Sprintf("%d in %s, %s", len(r.Findings), plain.Count(r.Files, "file"), plain.Count(int(r.Bytes), "byte"))},
+		{"fingerprint", r.Fingerprint.String()},
 	}
-	rows = append(rows, []string{"fingerprint", r.Fingerprint.String()})
 	rows = append(rows, acceptedRows(r.Accepted)...)
 	rows = append(rows, []string{"not kept", r.Unkept})
-	if err := s.fields(rows, "decision", s.paint.decision); err != nil {
+	if err := s.fields(rows, "decision", s.paint.verdict); err != nil {
 		return err
 	}
 	if len(r.Findings) > 0 {
@@ -111,22 +100,4 @@ func scanWords(v *pannier.ScanVerdict) string {
 		return ""
 	}
 	return fmt.Sprintf("%s, %d findings, %s, %s", v.Decision, len(v.Findings), v.At.Format(time.RFC3339), v.Origin)
-}
-
-// shownScan is as scanWords, and leaves out a background scan that found nothing.
-func shownScan(v *pannier.ScanVerdict) string {
-	if v != nil && v.Origin == pannier.ScanBackground && len(v.Findings) == 0 {
-		return ""
-	}
-	return scanWords(v)
-}
-
-func (p palette) decision(word string) string {
-	switch pannier.ScanDecision(word) {
-	case pannier.ScanAllow:
-		return p.good(word)
-	case pannier.ScanBlock:
-		return p.bad(word)
-	}
-	return p.in(yellow, word)
 }

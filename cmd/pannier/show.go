@@ -73,6 +73,18 @@ func trustWords(level pannier.Trust, installed bool, kind pannier.SourceKind) st
 
 // printDetail prints a skill, which is in a directory.
 func (s streams) printDetail(d pannier.Detail, directory string) error {
+	others := slices.DeleteFunc(slices.Clone(d.CollidesWith), func(path string) bool { return path == d.ShadowedBy })
+	var files []string
+	for _, f := range d.Files {
+		files = append(files, f.Path)
+	}
+	if d.FilesTruncated {
+		files = append(files, "…")
+	}
+	scan := scanWords(d.Scan)
+	if d.Scan != nil && d.Scan.Origin == pannier.ScanBackground && len(d.Scan.Findings) == 0 {
+		scan = ""
+	}
 	rows := [][]string{
 		{"slug", d.Qualified()},
 		{"name", d.Name},
@@ -84,17 +96,26 @@ func (s streams) printDetail(d pannier.Detail, directory string) error {
 		{"root", fmt.Sprintf("%s (%s)", d.Root, d.SourceKind)},
 		{"trust", trustWords(d.TrustLevel, d.Managed, d.SourceKind)},
 		{"shadowed by", d.ShadowedBy},
-		{"also claimed by", alsoClaimedBy(d)},
+		{"also claimed by", strings.Join(others, ", ")},
 		{"runtime", strings.Join(d.Runtimes, ", ")},
 		{"tags", strings.Join(d.Tags, ", ")},
 		{"allowed tools", strings.Join(d.AllowedTools, " ")},
 		{"license", d.License},
 		{"homepage", d.Homepage},
 		{"digest", d.Digest.String()},
-		{"scan", shownScan(d.Scan)},
-		{"files", fileWords(d)},
+		{"scan", scan},
+		{"files", strings.Join(files, ", ")},
 	}
-	rows = append(rows, activityRows(d.Activity)...)
+	if d.Activity != nil {
+		for _, use := range []struct {
+			name string
+			at   time.Time
+		}{{"last loaded", d.Activity.LoadedAt}, {"last active", d.Activity.ActiveAt}} {
+			if !use.at.IsZero() {
+				rows = append(rows, []string{use.name, use.at.Format(time.RFC3339)})
+			}
+		}
+	}
 	if d.Scan != nil {
 		rows = append(rows, acceptedRows(d.Scan.Accepted)...)
 	}
@@ -110,28 +131,6 @@ func (s streams) printDetail(d pannier.Detail, directory string) error {
 	}
 	s.printProblems(d.Problems)
 	return nil
-}
-
-// activityRows tell when a skill was last used; none where it was not, or is not known.
-func activityRows(a *pannier.Activity) (rows [][]string) {
-	if a == nil {
-		return nil
-	}
-	for _, use := range []struct {
-		name string
-		at   time.Time
-	}{{"last loaded", a.LoadedAt}, {"last active", a.ActiveAt}} {
-		if !use.at.IsZero() {
-			rows = append(rows, []string{use.name, use.at.Format(time.RFC3339)})
-		}
-	}
-	return rows
-}
-
-// alsoClaimedBy names the other skills of the slug but the one that shadows this one.
-func alsoClaimedBy(d pannier.Detail) string {
-	others := slices.DeleteFunc(slices.Clone(d.CollidesWith), func(path string) bool { return path == d.ShadowedBy })
-	return strings.Join(others, ", ")
 }
 
 // inspectionRows tell what was found by looking into the skill's directory.
@@ -172,15 +171,4 @@ func installWords(spec pannier.InstallSpec) string {
 		commands = append(commands, fmt.Sprintf("%q", argv))
 	}
 	return spec.Kind + ": " + strings.Join(commands, " then ")
-}
-
-func fileWords(d pannier.Detail) string {
-	var names []string
-	for _, f := range d.Files {
-		names = append(names, f.Path)
-	}
-	if d.FilesTruncated {
-		names = append(names, "…")
-	}
-	return strings.Join(names, ", ")
 }

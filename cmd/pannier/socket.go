@@ -29,18 +29,6 @@ that a sidecar answers; "pannier health" does.`,
 	}, "socket", "config")
 }
 
-// sidecarAddress returns what health prints of where the sidecar answers: its URL where one is named, else its socket.
-func (p *program) sidecarAddress() []string {
-	if remote := p.remote.or(p.environ); remote.url != "" {
-		return []string{"url", remote.url}
-	}
-	socket, err := p.socketPath()
-	if err != nil {
-		socket = err.Error()
-	}
-	return []string{"socket", socket}
-}
-
 // socketPath returns the path of the socket, and reads no other setting.
 func (p *program) socketPath() (string, error) {
 	socket, err := config.SocketPath(p.flags, withoutRemote(p.environ))

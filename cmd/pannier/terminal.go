@@ -189,7 +189,7 @@ const maxLineText = 400
 
 // clean returns a text on one line without what a terminal obeys, with short digests.
 func (palette) clean(text string) string {
-	return plain.Shorten(shortenDigests(plain.Text(text)), maxLineText)
+	return plain.Shorten(digests.ReplaceAllString(plain.Text(text), "$1"), maxLineText)
 }
 
 // summary returns an event in colour, cut to a width if that is positive.

@@ -72,11 +72,14 @@ func appendToken(path, line string) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
-	unlock, err := lockDirectory(filepath.Dir(path))
+	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("add the token: %w", err)
 	}
-	defer unlock()
+	defer dir.Close()
+	if err := fsx.Lock(dir); err != nil { // waits for other processes that add to a file in it
+		return fmt.Errorf("add the token: %w", err)
+	}
 	text, err := fsx.ReadAtMost(path, maxSecretFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("add the token: %w", err)
@@ -88,31 +91,12 @@ func appendToken(path, line string) error {
 	if _, err := api.ParseTokens(text); err != nil {
 		return err
 	}
-	if err := replaceSecret(path, text); err != nil {
-		return fmt.Errorf("add the token: %w", err)
-	}
-	return nil
-}
-
-// lockDirectory locks a directory, and waits until other processes that add to a file in it have released it.
-func lockDirectory(dir string) (unlock func(), err error) {
-	held, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := fsx.Lock(held); err != nil {
-		held.Close()
-		return nil, err
-	}
-	return func() { held.Close() }, nil
-}
-
-// replaceSecret replaces a file atomically. A new one is private; an existing one keeps its mode and, where this user may change
-// it, its owner.
-func replaceSecret(path string, text []byte) error {
-	var o fsx.WriteOptions
+	var o fsx.WriteOptions // a new file is private; an existing one keeps its mode and, where this user may change it, its owner
 	if was, err := os.Stat(path); err == nil {
 		o.Prepare = fsx.KeepOwner(was)
 	}
-	return fsx.WriteFile(path, text, o)
+	if err := fsx.WriteFile(path, text, o); err != nil {
+		return fmt.Errorf("add the token: %w", err)
+	}
+	return nil
 }

@@ -31,11 +31,9 @@ func (p *program) toolListCommand() *cobra.Command {
 		Short:   "List the tools of the usable skills, and why some cannot be called",
 		Example: "  pannier tool list",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				return output(p, p.printTools)(c.Tools(ctx))
-			})
-		},
+		RunE: asks(p, p.printTools, func(ctx context.Context, c *client.Client, _ []string) (pannier.ToolList, error) {
+			return c.Tools(ctx)
+		}),
 	}), asksSidecar...)
 }
 
@@ -55,12 +53,7 @@ func (s streams) printTools(list pannier.ToolList) error {
 	for _, t := range list.Excluded {
 		rows = append(rows, []string{plain.Shorten(t.Name, 80), string(t.Kind), "no", plain.Shorten(t.Reason+": "+t.Detail, 100)})
 	}
-	return s.table(rows, columnPaint{2, func(cell string) string {
-		if cell == "no" {
-			return s.paint.bad(cell)
-		}
-		return cell
-	}})
+	return s.table(rows, columnPaint{2, s.paint.negative})
 }
 
 func yesNo(yes bool) string {
@@ -76,25 +69,24 @@ func (p *program) toolShowCommand() *cobra.Command {
 		Short:   "Show the parameters of a tool, and whether it can be called",
 		Example: "  pannier tool show skill.repo-review.run-report",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				list, err := c.Tools(ctx)
-				if err != nil {
-					return err
+		RunE: asks(p, p.printTool, func(ctx context.Context, c *client.Client, args []string) (pannier.ListedTool, error) {
+			list, err := c.Tools(ctx)
+			if err != nil {
+				return pannier.ListedTool{}, err
+			}
+			for _, t := range list.Tools {
+				if t.Name == args[0] || t.ModelName == args[0] {
+					return t, nil
 				}
-				for _, t := range list.Tools {
-					if t.Name == args[0] || t.ModelName == args[0] {
-						return output(p, p.printTool)(t, nil)
-					}
+			}
+			e := &exitError{code: exitNo, message: fmt.Sprintf("no tool is called %q", args[0]), hint: "run \"pannier tool list\" to see all tools"}
+			for _, t := range list.Excluded {
+				if t.Name == args[0] || t.ModelName == args[0] {
+					e.message = fmt.Sprintf("%s is kept back (%s): %s", t.Name, t.Reason, t.Detail)
 				}
-				for _, t := range list.Excluded {
-					if t.Name == args[0] || t.ModelName == args[0] {
-						return &exitError{code: exitNo, message: fmt.Sprintf("%s is kept back (%s): %s", t.Name, t.Reason, t.Detail), hint: "run \"pannier tool list\" to see all tools"}
-					}
-				}
-				return &exitError{code: exitNo, message: fmt.Sprintf("no tool is called %q", args[0]), hint: "run \"pannier tool list\" to see all tools"}
-			})
-		},
+			}
+			return pannier.ListedTool{}, e
+		}),
 	}), asksSidecar...)
 }
 
@@ -111,12 +103,7 @@ func (s streams) printTool(t pannier.ListedTool) error {
 		rows = append(rows, []string{"why not", t.Why.Code + ": " + t.Why.Message}, []string{"hint", t.Why.Hint})
 	}
 	rows = append(rows, []string{"description", t.Description}, []string{"parameters", string(t.Parameters)}, []string{"config", string(t.Config)})
-	return s.fields(rows, "callable", func(cell string) string {
-		if cell == "no" {
-			return s.paint.bad(cell)
-		}
-		return cell
-	})
+	return s.fields(rows, "callable", s.paint.negative)
 }
 
 func (p *program) toolCallCommand() *cobra.Command {
@@ -143,14 +130,7 @@ Exit codes: 0 success; 1 the tool failed, or the call was refused; 2 wrong argum
 			}
 			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				result, err := c.CallTool(ctx, args[0], call)
-				if err != nil {
-					return err
-				}
-				err = output(p, p.printToolResult)(result, nil)
-				if err == nil && !result.OK {
-					err = &exitError{code: exitNo}
-				}
-				return err
+				return judged(output(p, p.printToolResult)(result, err), !result.OK)
 			})
 		},
 	}

@@ -49,7 +49,8 @@ func argumentError(cmd *cobra.Command, args []string, err error) error {
 		return err
 	}
 	required, optional := operands(cmd)
-	e := &exitError{code: exitUnknown, hint: fmt.Sprintf(`use it as "%s"; run "%s --help" to see its flags`, usageOf(cmd), cmd.CommandPath())}
+	usage := strings.TrimSuffix(cmd.CommandPath(), cmd.Name()) + cmd.Use
+	e := &exitError{code: exitUnknown, hint: fmt.Sprintf(`use it as "%s"; run "%s --help" to see its flags`, usage, cmd.CommandPath())}
 	switch most := len(required) + optional; {
 	case len(args) < len(required):
 		e.message = fmt.Sprintf("%q needs %s", cmd.CommandPath(), strings.Join(required[len(args):], " and "))
@@ -82,13 +83,6 @@ func operands(cmd *cobra.Command) (required []string, optional int) {
 	return words, optional
 }
 
-func usageOf(cmd *cobra.Command) string {
-	if cmd.HasParent() {
-		return cmd.Parent().CommandPath() + " " + cmd.Use
-	}
-	return cmd.Use
-}
-
 func (p *program) flagError(cmd *cobra.Command, err error) error {
 	e := &exitError{code: exitUnknown, message: err.Error(), hint: fmt.Sprintf(`run "%s --help" to see its flags`, cmd.CommandPath())}
 	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
@@ -101,7 +95,13 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 			return shared
 		}
 		e.message = fmt.Sprintf("unknown flag --%s for %q", name, cmd.CommandPath())
-		if meant := similarFlag(cmd, name); meant != "" {
+		var flags []string
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			if !flag.Hidden {
+				flags = append(flags, flag.Name)
+			}
+		})
+		if meant := similarName(flags, name); meant != "" {
 			e.message += fmt.Sprintf("; did you mean --%s?", meant)
 		}
 	}
@@ -112,7 +112,14 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		flag := wrong.GetFlag()
 		e.message = fmt.Sprintf("invalid value %q for --%s", wrong.GetValue(), flag.Name)
-		e.hint = fmt.Sprintf("give %s: %s", valueWords(flag), usageWords(flag))
+		value, ok := map[string]string{
+			"bool": "true or false", "duration": "a duration such as 2s or 5m",
+			"int": "a number", "int64": "a number", "uint": "a number", "uint64": "a number",
+		}[flag.Value.Type()]
+		if !ok {
+			value = "a " + flag.Value.Type()
+		}
+		e.hint = fmt.Sprintf("give %s: %s", value, usageWords(flag))
 	}
 	return e
 }
@@ -145,30 +152,6 @@ func usageWords(flag *pflag.Flag) string {
 	return usage
 }
 
-func valueWords(flag *pflag.Flag) string {
-	switch kind := flag.Value.Type(); kind {
-	case "bool":
-		return "true or false"
-	case "int", "int64", "uint", "uint64":
-		return "a number"
-	case "duration":
-		return "a duration such as 2s or 5m"
-	default:
-		return "a " + kind
-	}
-}
-
-// similarFlag returns the flag of a command that a name may stand for; empty where there is none.
-func similarFlag(cmd *cobra.Command, name string) string {
-	var flags []string
-	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-		if !flag.Hidden {
-			flags = append(flags, flag.Name)
-		}
-	})
-	return similarName(flags, name)
-}
-
 // similarName returns the one of some names that another may stand for; empty where there is none.
 func similarName(names []string, name string) string {
 	all := &cobra.Command{SuggestionsMinimumDistance: 2}
@@ -181,16 +164,4 @@ func similarName(names []string, name string) string {
 	}
 	begun := slices.IndexFunc(meant, func(known string) bool { return strings.HasPrefix(known, name) })
 	return meant[max(begun, 0)]
-}
-
-// groupError explains an error of flags that exclude one another, which the library reports as text alone.
-func groupError(err error) *exitError {
-	text := err.Error()
-	if _, after, ok := strings.Cut(text, "if any flags in the group ["); ok {
-		if group, _, ok := strings.Cut(after, "]"); ok {
-			flags := "--" + strings.Join(strings.Fields(group), ", --")
-			return &exitError{code: exitUnknown, message: "only one of " + flags + " can be given", hint: "leave the others out"}
-		}
-	}
-	return &exitError{code: exitUnknown, message: text}
 }
