@@ -21,12 +21,21 @@ func AppendItem(text []byte, key, item string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	added := written(item)
-	var ok bool
-	if e.flow() {
-		ok = e.appendFlow(added)
-	} else {
-		ok = e.appendBlock(added)
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./"
+	added := item // plain where every reader takes that for a text
+	if item == "" || strings.Trim(item, plain) != "" || strings.IndexByte("-_./", item[0]) >= 0 || isNull(item) || maybeTyped(item) {
+		added = string(appendString(nil, item))
+	}
+	if !e.at.Value.Flow() {
+		return e.result(e.appendBlock(added), append(e.meanings(), appendText(nil, item)))
+	}
+	l, ok := e.flowParts()
+	switch {
+	case !ok:
+	case len(l.items) == 0:
+		e.insert(l.open+1, added)
+	default:
+		e.insert(l.items[len(l.items)-1].to, ", "+added)
 	}
 	return e.result(ok, append(e.meanings(), appendText(nil, item)))
 }
@@ -42,13 +51,11 @@ func RemoveItem(text []byte, key string, index int) ([]byte, error) {
 	if index < 0 || index >= len(e.items) {
 		return nil, ErrLayout
 	}
-	var ok bool
-	if e.flow() {
-		ok = e.removeFlow(index)
-	} else {
-		ok = e.removeBlock(index)
+	remove := e.removeBlock
+	if e.at.Value.Flow() {
+		remove = e.removeFlow
 	}
-	return e.result(ok, slices.Delete(e.meanings(), index, index+1))
+	return e.result(remove(index), slices.Delete(e.meanings(), index, index+1))
 }
 
 // edit is one change of one list.
@@ -67,35 +74,26 @@ func newEdit(text []byte, key string) (*edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &edit{text: text, key: key, doc: doc, lines: lineStarts(text)}
+	e := &edit{text: text, key: key, doc: doc, lines: []int{0}}
+	for i, c := range text {
+		if c == '\n' && i+1 < len(text) {
+			e.lines = append(e.lines, i+1)
+		}
+	}
+	e.lines = append(e.lines, len(text))
 	for pair := range doc.Pairs() {
 		if pair.Key == key {
 			e.at = pair
 		}
 	}
-	if e.at.Value.Kind() != List || len(repeated) > 0 || strangeLines(text) {
+	// There are line breaks that the library counts and an editor may not (YAML 1.1, 4.2.4). A byte order mark in the midst of
+	// the text is as strange.
+	known := bytes.ReplaceAll(bytes.TrimPrefix(text, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
+	if e.at.Value.Kind() != List || len(repeated) > 0 || bytes.ContainsAny(known, "\r\u0085\u2028\u2029\ufeff") {
 		return nil, ErrLayout
 	}
 	e.items = e.at.Value.node.Content
 	return e, nil
-}
-
-// strangeLines reports whether a text has line breaks that the library counts and an editor may not (YAML 1.1, 4.2.4), or
-// a byte order mark in its midst.
-func strangeLines(text []byte) bool {
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	plain := bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
-	return bytes.ContainsAny(plain, "\r\u0085\u2028\u2029\ufeff")
-}
-
-func lineStarts(text []byte) []int {
-	starts := []int{0}
-	for i, c := range text {
-		if c == '\n' && i+1 < len(text) {
-			starts = append(starts, i+1)
-		}
-	}
-	return append(starts, len(text))
 }
 
 // line returns a line without its end, which comes separately; lines count from 1.
@@ -124,8 +122,6 @@ func (e *edit) offset(line, column int) int {
 	}
 	return at
 }
-
-func (e *edit) flow() bool { return e.at.Value.node.Style&yaml.FlowStyle != 0 }
 
 func (e *edit) meanings() [][]byte {
 	var all [][]byte
@@ -170,13 +166,4 @@ func (e *edit) others(doc Value) []string {
 		}
 	}
 	return all
-}
-
-// written returns a text as an item: plain where every reader takes that for a text, else in quotes.
-func written(text string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./"
-	if text != "" && strings.Trim(text, plain) == "" && strings.IndexByte("-_./", text[0]) < 0 && !isNull(text) && !maybeTyped(text) {
-		return text
-	}
-	return string(appendString(nil, text))
 }

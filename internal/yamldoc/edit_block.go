@@ -20,29 +20,23 @@ func (e *edit) appendBlock(item string) bool {
 	}
 	number := e.lastLine(last, dash)
 	_, end := e.line(number)
-	added := string(indent) + "-" + gap(line[len(indent)+1:]) + item
-	if len(end) == 0 { // the last line of the text has no end, and does not get one
-		e.insert(e.lines[number], e.usualEnd()+added)
-	} else {
+	behind := line[len(indent)+1:]
+	gap := behind[:len(behind)-len(bytes.TrimLeft(behind, " "))]
+	if len(gap) == 0 || len(gap) == len(behind) {
+		gap = []byte(" ")
+	}
+	added := string(indent) + "-" + string(gap) + item
+	if len(end) > 0 {
 		e.insert(e.lines[number], added+string(end))
+		return true
 	}
-	return true
-}
-
-// gap returns the blanks behind a dash.
-func gap(behind []byte) string {
-	blanks := behind[:len(behind)-len(bytes.TrimLeft(behind, " "))]
-	if len(blanks) == 0 || len(blanks) == len(behind) {
-		return " "
-	}
-	return string(blanks)
-}
-
-func (e *edit) usualEnd() string {
+	// The last line of the text has no end, and does not get one.
+	usual := "\n"
 	if _, end := e.line(1); len(end) > 0 {
-		return string(end)
+		usual = string(end)
 	}
-	return "\n"
+	e.insert(e.lines[number], usual+added)
+	return true
 }
 
 // removeBlock takes out the lines of an item.

@@ -3,6 +3,7 @@ package yamldoc
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
 // span is a piece of a text: from an offset to before another.
@@ -13,23 +14,6 @@ type flowList struct {
 	open   int
 	items  []span
 	commas []int
-	// pending is the item that is being read.
-	pending span
-	depth   int
-}
-
-// appendFlow puts an item behind the last one of a list in brackets.
-func (e *edit) appendFlow(item string) bool {
-	l, ok := e.flowParts()
-	if !ok {
-		return false
-	}
-	if len(l.items) == 0 {
-		e.insert(l.open+1, item)
-	} else {
-		e.insert(l.items[len(l.items)-1].to, ", "+item)
-	}
-	return true
 }
 
 // removeFlow takes an item out of a list in brackets, with the comma that is behind it, or else before it.
@@ -41,7 +25,9 @@ func (e *edit) removeFlow(index int) bool {
 	item := l.items[index]
 	switch {
 	case index+1 < len(l.items):
-		e.cut(item, e.withBlanks(l.comma(index)))
+		comma := l.comma(index)
+		comma.to = len(e.text) - len(bytes.TrimLeft(e.text[comma.to:], " \t"))
+		e.cut(item, comma)
 	case index < len(l.commas):
 		e.cut(item, l.comma(index))
 	case index > 0:
@@ -53,14 +39,6 @@ func (e *edit) removeFlow(index int) bool {
 }
 
 func (l *flowList) comma(index int) span { return span{l.commas[index], l.commas[index] + 1} }
-
-// withBlanks returns a span with the blanks behind it.
-func (e *edit) withBlanks(s span) span {
-	for s.to < len(e.text) && (e.text[s.to] == ' ' || e.text[s.to] == '\t') {
-		s.to++
-	}
-	return s
-}
 
 // cut removes two spans, with the blanks between them if there is nothing else. A line of which nothing is left goes too.
 func (e *edit) cut(first, second span) {
@@ -93,74 +71,48 @@ func (e *edit) widened(s span) span {
 
 // flowParts finds the items and commas of a list in brackets. It fails where it comes to another number of items than the
 // library.
-func (e *edit) flowParts() (flowList, bool) {
-	l := flowList{open: e.offset(e.at.Value.Line(), e.at.Value.Column())}
+func (e *edit) flowParts() (l flowList, ok bool) {
+	l.open = e.offset(e.at.Value.Line(), e.at.Value.Column())
 	if l.open < 0 || l.open >= len(e.text) || e.text[l.open] != '[' {
 		return l, false
 	}
-	l.pending = span{-1, -1}
+	const blanks = " \t\r\n"
+	item, depth := span{-1, -1}, 0 // the item that is being read
 	for at := l.open + 1; at < len(e.text); {
-		next, closed := l.take(e.text, at)
-		if closed {
-			return l, len(l.items) == len(e.items)
+		from := at
+		at++
+		switch c := e.text[from]; {
+		case strings.IndexByte(blanks, c) >= 0:
+			continue
+		case c == '#' && strings.IndexByte(blanks, e.text[from-1]) >= 0:
+			comment, _, _ := bytes.Cut(e.text[from:], []byte("\n"))
+			at = from + len(comment)
+			continue
+		case c == '"' || c == '\'':
+			before := bytes.TrimRight(e.text[:from], blanks)
+			if item.from < 0 || strings.IndexByte("[{,:", before[len(before)-1]) >= 0 { // not in the midst of a text
+				at = from + quoted(e.text[from:])
+			}
+		case depth == 0 && (c == ',' || c == ']'):
+			if item.from >= 0 {
+				l.items = append(l.items, item)
+			}
+			if c == ']' {
+				return l, len(l.items) == len(e.items)
+			}
+			l.commas, item = append(l.commas, from), span{-1, -1}
+			continue
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			depth--
 		}
-		at = next
+		if item.from < 0 {
+			item.from = from
+		}
+		item.to = at
 	}
 	return l, false
-}
-
-// take reads one part of the list, and returns where the next one begins, or that the list is closed.
-func (l *flowList) take(text []byte, at int) (next int, closed bool) {
-	switch c := text[at]; {
-	case c == ' ' || c == '\t' || c == '\r' || c == '\n':
-		return at + 1, false
-	case c == '#' && isBlank(text[at-1]):
-		return at + len(firstLine(text[at:])), false
-	case (c == '"' || c == '\'') && l.begins(text, at):
-		next = at + quoted(text[at:])
-		l.note(at, next)
-		return next, false
-	case l.depth == 0 && c == ',':
-		l.end()
-		l.commas = append(l.commas, at)
-		return at + 1, false
-	case l.depth == 0 && c == ']':
-		l.end()
-		return at + 1, true
-	case c == '[' || c == '{':
-		l.depth++
-	case c == ']' || c == '}':
-		l.depth--
-	}
-	l.note(at, at+1)
-	return at + 1, false
-}
-
-// begins reports whether a quote begins a text, and does not stand in the midst of one.
-func (l *flowList) begins(text []byte, at int) bool {
-	before := bytes.TrimRight(text[:at], " \t\r\n")
-	return l.pending.from < 0 || bytes.IndexByte([]byte("[{,:"), before[len(before)-1]) >= 0
-}
-
-func (l *flowList) note(from, to int) {
-	if l.pending.from < 0 {
-		l.pending.from = from
-	}
-	l.pending.to = to
-}
-
-func (l *flowList) end() {
-	if l.pending.from >= 0 {
-		l.items = append(l.items, l.pending)
-	}
-	l.pending = span{-1, -1}
-}
-
-func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
-
-func firstLine(text []byte) []byte {
-	line, _, _ := bytes.Cut(text, []byte("\n"))
-	return line
 }
 
 // quoted returns the length of a text in quotes, with them.

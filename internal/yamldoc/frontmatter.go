@@ -182,7 +182,16 @@ func keyName(key *yaml.Node, literal string) string {
 		return literal
 	case literal != "null":
 		f, _ := strconv.ParseFloat(literal, 64)
-		return numberName(f + 0) // without the sign of zero
+		text, err := json.Marshal(f)
+		switch {
+		case f == 0:
+			return "0" // without the sign
+		case err == nil:
+			return string(text)
+		case f < 0: // an integer past what a float64 holds
+			return "-Infinity"
+		}
+		return "Infinity"
 	case isNull(key.Value):
 		return ""
 	case strings.HasSuffix(strings.ToLower(key.Value), "nan"):
@@ -191,17 +200,6 @@ func keyName(key *yaml.Node, literal string) string {
 		return "-Infinity"
 	}
 	return "Infinity"
-}
-
-func numberName(f float64) string {
-	if f == 0 {
-		return "0"
-	}
-	text, err := json.Marshal(f)
-	if err != nil { // an integer past what a float64 holds
-		return map[bool]string{true: "-Infinity", false: "Infinity"}[f < 0]
-	}
-	return string(text)
 }
 
 // scalarJSON returns a scalar as JSON: by its tag, or else by its quotes, or else by its text. A tag whose form the text

@@ -28,18 +28,16 @@ func syntaxFault(text []byte, err error) *Fault {
 		before, _, _ := bytes.Cut(text, []byte("*"+m[1]))
 		line += bytes.Count(before, []byte("\n"))
 	}
-	if strings.Contains(message, "cannot start any token") && isIndentedWithTab(text, line) {
-		message = "tab character"
+	if strings.Contains(message, "cannot start any token") {
+		rest := text
+		for range line - 1 {
+			_, rest, _ = bytes.Cut(rest, []byte("\n"))
+		}
+		if bytes.HasPrefix(bytes.TrimLeft(rest, " "), []byte("\t")) {
+			message = "tab character"
+		}
 	}
 	return &Fault{Line: line, Message: wordsFor(message), Hint: hintFor(message)}
-}
-
-// isIndentedWithTab reports whether a tab is among the blanks at the beginning of a line.
-func isIndentedWithTab(text []byte, line int) bool {
-	for range line - 1 {
-		_, text, _ = bytes.Cut(text, []byte("\n"))
-	}
-	return bytes.HasPrefix(bytes.TrimLeft(text, " "), []byte("\t"))
 }
 
 // messages are the errors of the library, by a part of their text, in words that do not need its grammar. The first that fits counts.

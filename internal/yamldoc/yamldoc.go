@@ -115,14 +115,14 @@ func load(text []byte) (*yaml.Node, error) {
 // `---` that begins the document, with nothing but comments before it, is none.
 func documentEnd(text []byte) int {
 	begun := false
-	number := 0
+	number, end := 0, 0
 	for line := range bytes.Lines(text) {
 		number++
+		end += len(line)
 		line = bytes.TrimRight(line, " \t\r\n")
 		switch {
 		case isMark(line, "..."), begun && isMark(line, "---"):
-			_, rest := splitAtLine(text, number)
-			if len(bytes.TrimSpace(rest)) > 0 || len(line) > len("---") {
+			if len(bytes.TrimSpace(text[end:])) > 0 || len(line) > len("---") {
 				return number
 			}
 		case len(line) > 0 && line[0] != '#' && line[0] != '%':
@@ -135,19 +135,6 @@ func documentEnd(text []byte) int {
 func isMark(line []byte, mark string) bool {
 	rest, ok := bytes.CutPrefix(line, []byte(mark))
 	return ok && (len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t')
-}
-
-// splitAtLine splits a text behind a line, counted from 1.
-func splitAtLine(text []byte, number int) (before, after []byte) {
-	at := 0
-	for range number {
-		i := bytes.IndexByte(text[at:], '\n')
-		if i < 0 {
-			return text, nil
-		}
-		at += i + 1
-	}
-	return text[:at], text[at:]
 }
 
 // walker checks a tree of nodes against the bounds.
@@ -195,7 +182,10 @@ func checkBounds(n *yaml.Node, nodes, depth int) error {
 
 // keys checks the keys of a mapping and notes those that repeat an earlier one.
 func (w *walker) keys(n *yaml.Node) error {
-	seen := keysSeen(n)
+	var seen map[string]bool // of a large mapping, where comparing each key with all before it would be quadratic
+	if len(n.Content) > 64 {
+		seen = make(map[string]bool, len(n.Content)/2)
+	}
 	for i := 0; i < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if key.Kind != yaml.ScalarNode {
@@ -204,25 +194,17 @@ func (w *walker) keys(n *yaml.Node) error {
 		if key.Value == "<<" && key.Style == 0 {
 			return fault(key, "a merge key (<<) is refused", "write the merged values out")
 		}
-		if seen(i, key.Value) {
+		again := seen[key.Value]
+		if seen != nil {
+			seen[key.Value] = true
+		} else {
+			again = findKey(n.Content[:i], key.Value) >= 0
+		}
+		if again {
 			w.repeats = append(w.repeats, *fault(key, fmt.Sprintf("the key %q stands here again; this one counts", key.Value), "remove one of the two"))
 		}
 	}
 	return nil
-}
-
-// keysSeen returns a function that reports whether a key stands before an index. It keeps the keys of a large mapping,
-// where looking through them each time would be quadratic.
-func keysSeen(n *yaml.Node) func(i int, key string) bool {
-	if len(n.Content) <= 64 {
-		return func(i int, key string) bool { return findKey(n.Content[:i], key) >= 0 }
-	}
-	seen := make(map[string]bool, len(n.Content)/2)
-	return func(_ int, key string) bool {
-		again := seen[key]
-		seen[key] = true
-		return again
-	}
 }
 
 func findKey(content []*yaml.Node, key string) int {
@@ -336,7 +318,7 @@ func (v Value) Pairs() iter.Seq[Pair] {
 		content := v.node.Content
 		for i := 0; i < len(content); i += 2 {
 			key := content[i]
-			if key.Kind != yaml.ScalarNode || v.repeatedAfter(i) {
+			if key.Kind != yaml.ScalarNode || findKey(content[i+2:], key.Value) >= 0 {
 				continue
 			}
 			if !yield(Pair{Key: key.Value, Line: key.Line, Column: key.Column, Value: Value{content[i+1]}}) {
@@ -344,10 +326,6 @@ func (v Value) Pairs() iter.Seq[Pair] {
 			}
 		}
 	}
-}
-
-func (v Value) repeatedAfter(i int) bool {
-	return findKey(v.node.Content[i+2:], v.node.Content[i].Value) >= 0
 }
 
 // Get returns the value of a key, and a Missing one where there is none.
