@@ -30,10 +30,7 @@ var clause = regexp.MustCompile(`^(?:max_over_time\()?\(?(time\(\) - )?([a-z_]+(
 // workspace that is joined to them. A metric that carries labels fires for any of its series.
 func (s *sidecarUnderTest) fires(t *testing.T, expr string) bool {
 	t.Helper()
-	text, err := s.Metrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(s.Metrics(t.Context()))(t)
 	if compared, joined := strings.CutSuffix(expr, ") * on (instance, job) group_left (workspace_id, workspace_name) pannier_info"); joined {
 		expr = strings.TrimPrefix(compared, "(")
 	}
@@ -49,10 +46,7 @@ func (s *sidecarUnderTest) fires(t *testing.T, expr string) bool {
 			if series != m[2] && !strings.HasPrefix(series, m[2]+"{") {
 				continue
 			}
-			value, err := strconv.ParseFloat(rest, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			value := must(strconv.ParseFloat(rest, 64))(t)
 			if m[1] != "" {
 				value = float64(time.Now().Unix()) - value
 			}

@@ -49,9 +49,7 @@ func newTokens(t *testing.T) (file string, token map[string]string) {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
 		token[scope] = strings.TrimSpace(stdout)
-		if err := os.WriteFile(filepath.Join(dir, scope), []byte(stdout), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		need(t, os.WriteFile(filepath.Join(dir, scope), []byte(stdout), 0o600))
 	}
 	return file, token
 }
@@ -64,23 +62,14 @@ type far struct {
 
 func (f far) ask(t *testing.T, token, method, path, body string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, f.base+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must(http.NewRequestWithContext(t.Context(), method, f.base+path, strings.NewReader(body)))(t)
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	req.Close = true
-	res, err := f.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must(f.client.Do(req))(t)
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(io.ReadAll(res.Body))(t)
 	return res.StatusCode, string(text)
 }
 
@@ -138,9 +127,7 @@ func TestAPIOverTCP(t *testing.T) {
 		t.Fatalf("audit log: %v (-want +got):\n%s", err, diff)
 	}
 	checkRPCOverTCP(t, "ws://"+s.apiAddress(t)+"/v1/rpc", token["read"])
-	if code := s.terminate(t); code != exitYes {
-		t.Errorf("exit code %d", code)
-	}
+	s.stops(t)
 	s.checkSecrets(t, token)
 }
 
@@ -154,9 +141,7 @@ func checkRPCOverTCP(t *testing.T, url, token string) {
 		t.Fatal(err)
 	}
 	defer conn.CloseNow()
-	if err := conn.Write(ctx, websocket.MessageText, []byte(`{"jsonrpc":"2.0","id":1,"method":"skills/list"}`)); err != nil {
-		t.Fatal(err)
-	}
+	need(t, conn.Write(ctx, websocket.MessageText, []byte(`{"jsonrpc":"2.0","id":1,"method":"skills/list"}`)))
 	for {
 		_, text, err := conn.Read(ctx)
 		if err != nil {
@@ -193,12 +178,7 @@ func TestRevokedTokenIsRefused(t *testing.T) {
 	s.hasCondition(t, "api_tokens_exposed")
 	writeIn(t, filepath.Dir(file), "rm tokens")
 	check("write", 200)
-	eventually(t, "the log tells of it", func() error {
-		if !strings.Contains(s.log.String(), "the tokens cannot be read; the earlier ones stay valid") {
-			return errors.New("not yet")
-		}
-		return nil
-	})
+	s.logs(t, "the tokens cannot be read; the earlier ones stay valid")
 	s.checkSecrets(t, token)
 }
 
@@ -210,9 +190,7 @@ func TestAPIWithTLS(t *testing.T) {
 	trusted := writeCertificate(t, dir)
 	config := filepath.Join(dir, "web.yml")
 	text := "tls_server_config: {cert_file: cert.pem, key_file: key.pem}\nbasic_auth_users: {prometheus: '" + webHash + "'}\n"
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(config, []byte(text), 0o600))
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--api-listen", "0.0.0.0:0", "--api-tokens", file, "--web-config", config)
 	_, port, err := net.SplitHostPort(s.apiAddress(t))
 	if err != nil {
@@ -226,10 +204,7 @@ func TestAPIWithTLS(t *testing.T) {
 	if status, body := f.ask(t, "", "GET", "/v1/health", ""); status != 401 || !strings.Contains(body, "token_missing") {
 		t.Errorf("without: %d %s", status, body)
 	}
-	conn, err := tls.Dial("tcp", address, &tls.Config{RootCAs: trusted, NextProtos: []string{"h2", "http/1.1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(tls.Dial("tcp", address, &tls.Config{RootCAs: trusted, NextProtos: []string{"h2", "http/1.1"}}))(t)
 	defer conn.Close()
 	if proto := conn.ConnectionState().NegotiatedProtocol; proto != "http/1.1" {
 		t.Errorf("speaks %q", proto)
@@ -298,10 +273,7 @@ func TestFarCommandsRefuse(t *testing.T) {
 	file, token := newTokens(t)
 	dir := filepath.Dir(file)
 	writeIn(t, dir, `printf 'two words' > words; printf 'pannier_a\nb' > lines; : > empty`)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	nobody := "http://" + ln.Addr().String()
 	ln.Close()
 	for _, tt := range []struct {
@@ -375,10 +347,7 @@ func TestSlowCallersOverTCP(t *testing.T) {
 	address := s.apiAddress(t)
 	var slow []net.Conn
 	for i := range 20 {
-		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must(net.Dial("tcp", address))(t)
 		defer conn.Close()
 		fmt.Fprintf(conn, "GET /v1/skills HTTP/1.1\r\nX-%d: ", i)
 		slow = append(slow, conn)
@@ -392,10 +361,7 @@ func TestSlowCallersOverTCP(t *testing.T) {
 			t.Errorf("a slow caller keeps its connection: %v", err)
 		}
 	}
-	refusedConn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	refusedConn := must(net.Dial("tcp", address))(t)
 	defer refusedConn.Close()
 	fmt.Fprint(refusedConn, "GET /v1/skills HTTP/1.1\r\nHost: x\r\n\r\n")
 	refusedConn.SetReadDeadline(time.Now().Add(patience))

@@ -34,9 +34,7 @@ func TestTokensThatReadChangeNothing(t *testing.T) {
 	var document struct {
 		Paths map[string]map[string]json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(text), &document); err != nil {
-		t.Fatal(err)
-	}
+	need(t, json.Unmarshal([]byte(text), &document))
 	asked := 0
 	for path, methods := range document.Paths {
 		for method := range methods {
@@ -74,10 +72,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.CloseNow()
-	remote, err := client.NewRemote(client.Remote{URL: "http://" + address, Token: func() (string, error) { return token["read"], nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	remote := must(client.NewRemote(client.Remote{URL: "http://" + address, Token: func() (string, error) { return token["read"], nil }}))(t)
 	defer remote.Close()
 	began, ended := make(chan struct{}, 1), make(chan error, 1)
 	go func() {

@@ -28,13 +28,8 @@ func TestAuditLogThatWasCut(t *testing.T) {
 	if err != nil || len(paths) != 1 {
 		t.Fatal(paths, err)
 	}
-	text, err := os.ReadFile(paths[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(paths[0], text[:bytes.LastIndexByte(text[:len(text)-1], '\n')+1], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(paths[0]))(t)
+	need(t, os.WriteFile(paths[0], text[:bytes.LastIndexByte(text[:len(text)-1], '\n')+1], 0o600))
 	for range 2 {
 		s := startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
 		s.hasCondition(t, "audit_broken")

@@ -25,12 +25,8 @@ func auditTree(t *testing.T) string {
 		"skills/b/SKILL.md": "---\nname: b\ndescription: d\nversion: 1.0.0\n---\nDo it.\n",
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		need(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		need(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	return dir
 }

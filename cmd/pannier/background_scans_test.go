@@ -125,23 +125,14 @@ func TestDropIsNeverOfferedUnscanned(t *testing.T) {
 	t.Logf("eligible after %s", time.Since(began))
 	s.standsAt(t, "evil", pannier.StateIneligible, pannier.ReasonSecurityBlocked)
 	for _, e := range s.all(t) {
-		text, err := compactJSON(e.Data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(compactJSON(e.Data))(t)
 		if e.Type == pannier.EventSkillStateChanged && strings.Contains(string(text), `"slug":"evil"`) && strings.Contains(string(text), `"to":"eligible"`) {
 			t.Errorf("it was offered: %s", text)
 		}
 	}
 	s.hasEvent(t, pannier.EventSkillStateChanged, `"path":"skills/good","from":"ineligible","to":"eligible"`)
-	card, err := s.Card(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	prompt, err := s.AutomaticPrompt(t.Context(), "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := must(s.Card(t.Context()))(t)
+	prompt := must(s.AutomaticPrompt(t.Context(), "", nil))(t)
 	commands := s.answerTo(t, "GET", "/v1/commands", "")
 	for what, text := range map[string]string{"card": string(card), "prompt": prompt.Text, "commands": string(commands)} {
 		if strings.Contains(text, "evil") || !strings.Contains(text, "good") {

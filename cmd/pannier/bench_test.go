@@ -26,20 +26,13 @@ func BenchmarkEditToPlatform(b *testing.B) {
 	}))
 	defer platform.Close()
 	dir := b.TempDir()
-	socketDir, err := os.MkdirTemp("", "p")
-	if err != nil {
-		b.Fatal(err)
-	}
+	socketDir := must(os.MkdirTemp("", "p"))(b)
 	defer os.RemoveAll(socketDir)
-	if err := os.MkdirAll(filepath.Join(dir, "skills", "timed"), 0o755); err != nil {
-		b.Fatal(err)
-	}
+	need(b, os.MkdirAll(filepath.Join(dir, "skills", "timed"), 0o755))
 	sidecar := exec.Command(binary, "run", "--workspace", dir, "--workspace-id", testWorkspaceID, "--platform-url", platform.URL,
 		"--socket", filepath.Join(socketDir, "s"), "--settle", "1us", "--state-dir", filepath.Join(socketDir, "state"), "--platform-read-back=false", "--resync", "0", "--log-level", "error")
 	sidecar.Env = cleanEnviron()
-	if err := sidecar.Start(); err != nil {
-		b.Fatal(err)
-	}
+	need(b, sidecar.Start())
 	defer sidecar.Wait()
 	defer sidecar.Process.Kill()
 	<-cards // the first, without a skill
@@ -51,14 +44,10 @@ func BenchmarkEditToPlatform(b *testing.B) {
 		time.Sleep(time.Second + 100*time.Millisecond) // so that the push does not wait for the one before
 		n++
 		text := fmt.Sprintf("---\nname: timed\ndescription: Edit %d.\n---\nDo it.\n", n)
-		if err := os.WriteFile(edited, []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		need(b, os.WriteFile(edited, []byte(text), 0o600))
 		b.StartTimer()
 		began := time.Now()
-		if err := os.Rename(edited, filepath.Join(dir, "skills", "timed", "SKILL.md")); err != nil {
-			b.Fatal(err)
-		}
+		need(b, os.Rename(edited, filepath.Join(dir, "skills", "timed", "SKILL.md")))
 		for want := fmt.Sprintf("Edit %d.", n); !strings.Contains(<-cards, want); {
 		}
 		took = append(took, time.Since(began))

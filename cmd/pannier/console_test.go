@@ -57,10 +57,7 @@ type consoleRequest struct {
 // ask sends a request, and returns the status, the header and the body of the answer.
 func (c *consoleUnderTest) ask(t *testing.T, r consoleRequest) (int, http.Header, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), r.method, c.origin+r.path, strings.NewReader(r.body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must(http.NewRequestWithContext(t.Context(), r.method, c.origin+r.path, strings.NewReader(r.body)))(t)
 	if r.token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.token)
 	}
@@ -73,15 +70,9 @@ func (c *consoleUnderTest) ask(t *testing.T, r consoleRequest) (int, http.Header
 	for i := 0; i < len(r.header); i += 2 {
 		req.Header.Add(r.header[i], r.header[i+1])
 	}
-	res, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must((&http.Transport{DisableKeepAlives: true}).RoundTrip(req))(t)
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(io.ReadAll(res.Body))(t)
 	return res.StatusCode, res.Header, string(text)
 }
 
@@ -128,9 +119,7 @@ func TestConsole(t *testing.T) {
 		t.Errorf("flags %q", c.flags)
 	}
 	c.checkNoSecrets(t, token)
-	if code := c.terminate(t); code != exitYes {
-		t.Errorf("exit code %d", code)
-	}
+	c.stops(t)
 }
 
 // checkNoSecrets fails where the token is in the output, or the code or the token in the list of processes.
@@ -197,10 +186,7 @@ func TestConsoleRefusesOthers(t *testing.T) {
 	t.Parallel()
 	s := startSidecar(t, newWorkspace(t))
 	c := startConsole(t, "--socket", s.socket)
-	at, err := url.Parse(c.origin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must(url.Parse(c.origin))(t)
 	token := c.login(t, c.code)
 	login := func(header ...string) consoleRequest {
 		return consoleRequest{method: "POST", path: "/console/session", body: `{"code":"` + c.code + `"}`, header: header}
@@ -270,20 +256,12 @@ func TestConsoleMalformedBody(t *testing.T) {
 	s := startSidecar(t, newWorkspace(t))
 	c := startConsole(t, "--socket", s.socket)
 	address := strings.TrimPrefix(c.origin, "http://")
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(new(net.Dialer).DialContext(t.Context(), "tcp", address))(t)
 	defer conn.Close()
 	request := "POST /v1/resolve HTTP/1.1\r\nHost: " + address + "\r\nAuthorization: Bearer " + c.login(t, c.code) +
 		"\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{\"\r\nno size\r\n"
-	if _, err := io.WriteString(conn, request); err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(io.WriteString(conn, request))(t)
+	res := must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 	defer res.Body.Close()
 	var p pannier.ErrorDocument
 	if err := json.NewDecoder(res.Body).Decode(&p); err != nil || res.StatusCode != http.StatusBadRequest || p.Type != "about:blank" || p.Code != "invalid_body" || p.Hint == "" {

@@ -24,10 +24,7 @@ type instruction struct{ name, text string }
 // dockerfile returns the instructions, with continued lines joined.
 func dockerfile(t *testing.T) []instruction {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repository, "Dockerfile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(filepath.Join(repository, "Dockerfile")))(t)
 	var all []instruction
 	for line := range strings.Lines(strings.ReplaceAll(string(text), "\\\n", " ")) {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
@@ -157,10 +154,7 @@ func TestImageVersion(t *testing.T) {
 		t.Errorf("%s, %v", out, err)
 	}
 
-	text, err := os.ReadFile(filepath.Join(repository, "docker-compose.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(filepath.Join(repository, "docker-compose.yml")))(t)
 	named := regexp.MustCompile(`image: "pannier:(\$\{VERSION:-(v\d+\.\d+\.\d+)\})"`).FindStringSubmatch(string(text))
 	if named == nil || !strings.Contains(string(text), `VERSION: "`+named[1]+`"`) || !strings.Contains(string(text), `COMMIT: "${COMMIT:-}"`) {
 		t.Fatalf("docker-compose.yml does not name the image as it is built: %q", named)
@@ -224,10 +218,7 @@ func (s service) mounted(target string) string {
 }
 
 func TestCompose(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(repository, "docker-compose.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(filepath.Join(repository, "docker-compose.yml")))(t)
 	doc, faults, err := yamldoc.Parse(text)
 	if err != nil || len(faults) > 0 {
 		t.Fatalf("%v %v", err, faults)

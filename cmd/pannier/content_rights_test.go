@@ -58,9 +58,7 @@ mkdir skills/zz; printf -- '---\nname: two\nslug: two\ndescription: Shadowed.\n-
 	s.standsAt(t, "bad", pannier.StateIneligible, pannier.ReasonSecurityBlocked)
 	s.standsAt(t, "held", pannier.StateEligible)
 	s.write(t, `printf -- '---\nname: [held\n---\nbroken canary\n' > skills/held/SKILL.md`)
-	if err := s.Rescan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.Rescan(t.Context()))
 	s.standsAt(t, "held", pannier.StateEligible) // its new files wait for their scan first
 	const inspect = "inspect=1"
 	shadowed := "skill_path=skills/zz"

@@ -18,9 +18,7 @@ func TestContentOnEverySurface(t *testing.T) {
 	t.Parallel()
 	w, store := newWorkspace(t), t.TempDir()
 	settings := filepath.Join(store, "pannier.yaml")
-	if err := os.WriteFile(settings, []byte("roots:\n  - path: skills\n    link_targets: ["+store+"/store]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(settings, []byte("roots:\n  - path: skills\n    link_targets: ["+store+"/store]\n"), 0o600))
 	writeIn(t, store, "mkdir -p store/linked/refs; printf -- '---\nname: linked\ndescription: About it.\n---\nText.\n' > store/linked/SKILL.md; printf a > store/linked/refs/a.md; printf s > store/linked/.env")
 	writeIn(t, w, "ln -s "+store+"/store/linked skills/linked")
 	for _, slug := range []string{"plain", "off", "blocked", "pending", "held", "people", "agents"} {
@@ -43,9 +41,7 @@ printf a > skills/calc/refs/a.md; printf s > skills/calc/.env
 	side.standsAt(t, "blocked", pannier.StateIneligible, pannier.ReasonSecurityBlocked)
 	side.standsAt(t, "pending", pannier.StateIneligible, pannier.ReasonSecurityPending)
 	side.write(t, "printf -- '---\nname: [held\n---\n' > skills/held/SKILL.md")
-	if err := side.Rescan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	need(t, side.Rescan(t.Context()))
 	side.standsAt(t, "held", pannier.StateEligible) // its new files wait for their scan first
 	s := side.onSocket(t)
 	s.since(t)
@@ -128,9 +124,7 @@ func (s *surfaces) checkActivity(t *testing.T, slug string, loaded, active bool)
 		return
 	}
 	var d pannier.Detail
-	if err := json.Unmarshal(s.answerTo(t, "GET", fmt.Sprintf("/v1/skills/%s?include=activity", slug), ""), &d); err != nil {
-		t.Fatal(err)
-	}
+	need(t, json.Unmarshal(s.answerTo(t, "GET", fmt.Sprintf("/v1/skills/%s?include=activity", slug), ""), &d))
 	if d.Activity == nil || d.Activity.LoadedAt.IsZero() == loaded || d.Activity.ActiveAt.IsZero() == active {
 		t.Errorf("%s: activity %+v", slug, d.Activity)
 	}

@@ -394,12 +394,7 @@ func TestLossThatIsAcknowledged(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	s.judged(t, "plain", pannier.StateEligible, pannier.EnvironmentSidecar)
-	eventually(t, "the platform has a card", func() error {
-		if len(d.platform.received()) == 0 {
-			return errors.New("none")
-		}
-		return nil
-	})
+	until(t, "the platform has a card", func() bool { return len(d.platform.received()) != 0 })
 	if out, code := s.run("policy", "set", "plain", "--enabled=false"); code != exitYes {
 		t.Errorf("exit code %d\n%s", code, out)
 	}

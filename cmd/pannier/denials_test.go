@@ -56,10 +56,7 @@ func TestDenials(t *testing.T) {
 	if strings.Contains(log, token["read"]) || strings.Contains(log, "pannier_wrong") {
 		t.Error("the log has a token")
 	}
-	audit, err := s.Audit(t.Context(), "", 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	audit := must(s.Audit(t.Context(), "", 1000))(t)
 	var denied []string
 	for _, e := range audit.Entries {
 		detail, err := json.Marshal(e.Detail)

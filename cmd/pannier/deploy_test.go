@@ -57,10 +57,7 @@ func (o object) text(keys ...string) string {
 // documents returns those of a YAML file. A repeated key is a fault.
 func documents(t *testing.T, path string) []object {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(path))(t)
 	var all []object
 	for i, part := range regexp.MustCompile(`(?m)^---$`).Split(string(text), -1) {
 		value, faults, err := yamldoc.Parse([]byte(part))
@@ -338,10 +335,7 @@ func TestComposeOverTCP(t *testing.T) {
 func unit(t *testing.T) (path string, settings map[string][]string) {
 	t.Helper()
 	path = filepath.Join(deployDir, "systemd/pannier.service")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(path))(t)
 	settings = map[string][]string{}
 	for line := range strings.Lines(string(text)) {
 		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(key, "#") {
@@ -385,15 +379,10 @@ func verifyUnit(t *testing.T, path, command string) {
 		t.Log("there is no systemd-analyze")
 		return
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(path))(t)
 	judged := filepath.Join(t.TempDir(), filepath.Base(path))
 	text = bytes.ReplaceAll(text, []byte("ExecStart="+command), []byte("ExecStart="+binary))
-	if err := os.WriteFile(judged, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(judged, text, 0o644))
 	if out, err := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", judged).CombinedOutput(); err != nil || len(bytes.TrimSpace(out)) > 0 {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
@@ -410,10 +399,7 @@ func TestManualKnowsTheVariables(t *testing.T) {
 	help += remote
 	named := map[string]bool{}
 	for _, path := range append(manifests(t, ".", ".yaml", ".yml", ".service", ".md"), "../../docs/DEPLOY.md") {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(path))(t)
 		for _, name := range regexp.MustCompile(`\bPANNIER_[A-Z_]+\b`).FindAllString(string(text), -1) {
 			named[name] = true
 		}

@@ -27,10 +27,7 @@ var (
 // commandBlocks returns the blocks of commands of a document.
 func commandBlocks(t *testing.T, path string) (blocks []commandBlock) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(path))(t)
 	for _, m := range fencedBlock.FindAllSubmatchIndex(text, -1) {
 		part := func(i int) string {
 			if m[2*i] < 0 {
@@ -112,10 +109,7 @@ func checkTokenFile(t *testing.T, commands *exec.Cmd, path string) {
 	if err != nil || info.Mode().Perm() != 0o600 || info.Size() == 0 {
 		t.Fatalf("the token: %v, %v", info, err)
 	}
-	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must(os.ReadFile(path))(t)
 	again := exec.Command(commands.Path, commands.Args[1:]...) // the name is taken
 	again.Dir, again.Env = commands.Dir, commands.Env
 	out, failed := again.CombinedOutput()
@@ -128,16 +122,10 @@ func checkTokenFile(t *testing.T, commands *exec.Cmd, path string) {
 // testsOfThisPackage returns the text of the test files here.
 func testsOfThisPackage(t *testing.T) string {
 	t.Helper()
-	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must(filepath.Glob("*_test.go"))(t)
 	var all strings.Builder
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(file))(t)
 		all.Write(text)
 	}
 	return all.String()

@@ -19,10 +19,7 @@ import (
 func listeningPorts(t *testing.T, pid int) (ports []string) {
 	t.Helper()
 	own := map[string]bool{}
-	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fds := must(os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid)))(t)
 	for _, fd := range fds {
 		target, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, fd.Name()))
 		if inode, ok := strings.CutPrefix(target, "socket:["); ok {
@@ -55,10 +52,7 @@ func TestEmbeddedPlatformHasNoPort(t *testing.T) {
 	if ports := listeningPorts(t, s.cmd.Process.Pid); len(ports) > 0 {
 		t.Errorf("the sidecar listens on %v", ports)
 	}
-	health, err := s.Health(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	health := must(s.Health(t.Context()))(t)
 	if len(health.Push) != 1 || health.Push[0].Platform != "embedded development platform" {
 		t.Errorf("push %+v", health.Push)
 	}
@@ -108,24 +102,15 @@ func TestPlatformRefusesWebPages(t *testing.T) {
 // postTo posts a body as a page or a program would. An empty host is that of the address.
 func postTo(t *testing.T, url, body, host, origin, media string) (int, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body)))(t)
 	r.Header.Set("Content-Type", media)
 	if origin != "" {
 		r.Header.Set("Origin", origin)
 	}
 	r.Host, r.Close = host, true
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must(http.DefaultClient.Do(r))(t)
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(io.ReadAll(res.Body))(t)
 	return res.StatusCode, string(text)
 }
 

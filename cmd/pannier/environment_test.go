@@ -105,10 +105,7 @@ func TestEnvironmentFile(t *testing.T) {
 	s.judged(t, "needy", pannier.StateIneligible, pannier.EnvironmentSidecar)
 	s.hasCondition(t, "environment_missing")
 
-	text, err := json.Marshal(pannier.Environment{OS: "linux", Bins: []string{"no-such-binary-here"}, Env: []string{"NO_SUCH_VARIABLE"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(json.Marshal(pannier.Environment{OS: "linux", Bins: []string{"no-such-binary-here"}, Env: []string{"NO_SUCH_VARIABLE"}}))(t)
 	writeIn(t, filepath.Dir(file), "printf '%s' '"+string(text)+"' > new; mv new environment.json")
 	s.judged(t, "needy", pannier.StateEligible, pannier.EnvironmentFile)
 

@@ -202,9 +202,7 @@ func startExample(t *testing.T, e example, socket string) (p *process, prompts *
 	prompts = &lockedBuffer{}
 	p = &process{cmd: e.command(socket, e.dir+"/"+e.agent), done: make(chan error, 1), log: &lockedBuffer{}}
 	p.cmd.Stdout, p.cmd.Stderr = prompts, p.log
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	need(t, p.cmd.Start())
 	go func() { p.done <- p.cmd.Wait() }()
 	t.Cleanup(func() {
 		p.kill()
@@ -269,9 +267,7 @@ func TestExampleAgentsMayBeFirst(t *testing.T) {
 		seen(t, agent.log, "hint: is `pannier run` up")
 		start(t, "run", "--workspace", s.workspace, "--socket", s.socket, "--state-dir", "none", "--environment-own", "block", "--platform-url", "off")
 		seen(t, prompts, "Is there before.")
-		if err := agent.cmd.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
+		need(t, agent.cmd.Process.Signal(os.Interrupt))
 		err := <-agent.done
 		agent.done <- err
 		if err != nil {

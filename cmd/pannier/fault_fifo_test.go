@@ -27,7 +27,5 @@ func TestFaultFIFOInThePlaceOfADirectory(t *testing.T) {
 	answers("a look at everything", s.Rescan)
 	s.write(t, "rm skills; mkdir -p skills/one; printf '%s' '"+numbered("one", 1)+"' > skills/one/SKILL.md")
 	s.serves(t, "one", number(1))
-	if code := s.terminate(t); code != exitYes {
-		t.Errorf("exit code %d", code)
-	}
+	s.stops(t)
 }

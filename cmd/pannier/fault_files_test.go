@@ -32,10 +32,7 @@ func TestFaultFileIsReplacedWhileSomebodyReadsIt(t *testing.T) {
 	t.Parallel()
 	w, file := oneSkill(t)
 	s := startFault(t, w)
-	reader, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := must(os.Open(file))(t)
 	defer reader.Close()
 	s.write(t, "sed 's/number ./number 1/' skills/one/SKILL.md > t; mv t skills/one/SKILL.md") // the one event is that of the directory
 	s.serves(t, "one", number(1))
@@ -213,9 +210,7 @@ func TestFaultUnreadableIsNotGone(t *testing.T) {
 	s.serves(t, "one", number(0))
 	for _, path := range []string{"skills/one", "skills/one/SKILL.md", "skills"} {
 		s.write(t, "chmod 000 "+path)
-		if err := s.Rescan(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		need(t, s.Rescan(t.Context()))
 		for _, slug := range []string{"one", "two"} {
 			if e, err := s.entry(t, slug); err != nil || !e.Usable || e.Deleting {
 				t.Errorf("%s can not be read: %s is %+v, %v", path, slug, e.State, err)
@@ -255,13 +250,8 @@ func TestFaultBadEntries(t *testing.T) {
 	s.write(t, skillScript("last", "Comes after all of them."))
 	s.serves(t, "last", "Comes after all of them.")
 	s.serves(t, "one", number(0))
-	if err := s.Rescan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	list, err := s.Skills(t.Context(), "", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.Rescan(t.Context()))
+	list := must(s.Skills(t.Context(), "", true))(t)
 	told := map[string]bool{}
 	for _, e := range list.Skills {
 		told[e.Path] = !e.Usable && len(e.Problems) > 0 && e.Problems[0].Hint != ""

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,9 +46,7 @@ func TestFaultLinkTargetChanges(t *testing.T) {
 	w := newWorkspace(t)
 	store := t.TempDir()
 	settings := filepath.Join(t.TempDir(), "pannier.yaml")
-	if err := os.WriteFile(settings, []byte("roots:\n  - path: skills\n    link_targets: ["+store+"]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(settings, []byte("roots:\n  - path: skills\n    link_targets: ["+store+"]\n"), 0o600))
 	writeIn(t, store, `for v in 0 1; do mkdir -p v$v/one/refs; echo $v > v$v/one/refs/r.txt
 		printf -- "---\nname: n\ndescription: number $v\n---\nx\n" > v$v/one/SKILL.md; done; ln -s v0 cur`)
 	writeIn(t, w, "ln -s "+store+"/cur/one skills/one")
@@ -77,26 +74,17 @@ func TestFaultLinkToNowhere(t *testing.T) {
 	t.Parallel()
 	w, _ := oneSkill(t)
 	base, settings := t.TempDir(), filepath.Join(t.TempDir(), "pannier.yaml")
-	if err := os.WriteFile(settings, []byte("roots:\n  - path: skills\n    link_targets: ["+base+"/store]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(settings, []byte("roots:\n  - path: skills\n    link_targets: ["+base+"/store]\n"), 0o600))
 	writeIn(t, base, "mkdir -p real/two outside; cp "+w+"/skills/one/SKILL.md real/two; ln -s "+base+"/outside/none "+w+"/skills/two")
 	s := startFault(t, w, "--config", settings, "--settle", "1s", "--debounce", "1s", "--max-wait", "1h", "--resync", "0")
 	s.serves(t, "one", number(0))
 	busy := exec.CommandContext(t.Context(), "sh", "-c", "while :; do echo x > outside/f; sleep 0.02; done")
 	busy.Dir = base
-	if err := busy.Start(); err != nil {
-		t.Fatal(err)
-	}
+	need(t, busy.Start())
 	defer busy.Wait()
 	defer busy.Process.Kill()
 	before := s.metric(t, "pannier_watch_events_total")
-	eventually(t, "the kernel tells of the writes", func() error {
-		if s.metric(t, "pannier_watch_events_total") < before+20 {
-			return errors.New("no event")
-		}
-		return nil
-	})
+	until(t, "the kernel tells of the writes", func() bool { return s.metric(t, "pannier_watch_events_total") >= before+20 })
 	s.write(t, "sed -i 's/number ./number 1/' skills/one/SKILL.md")
 	s.serves(t, "one", number(1))
 	writeIn(t, base, "ln -s ../store/two outside/none")

@@ -14,9 +14,7 @@ func TestFaultMountOverASkill(t *testing.T) {
 	changes := func(how string) {
 		t.Helper()
 		s.enter(t, how)
-		if err := s.Rescan(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		need(t, s.Rescan(t.Context()))
 		for range 2 { // without a further look at all
 			n++
 			s.enter(t, "sed -i 's/number ./number "+string(rune('0'+n))+"/' skills/one/SKILL.md")

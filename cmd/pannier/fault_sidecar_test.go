@@ -91,16 +91,10 @@ func (s *sidecarUnderTest) gone(t *testing.T, slug string) {
 // metric returns a series of the metrics, 0 where there is none.
 func (s *sidecarUnderTest) metric(t *testing.T, series string) float64 {
 	t.Helper()
-	text, err := s.Metrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(s.Metrics(t.Context()))(t)
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, series+" "); ok {
-			v, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must(strconv.ParseFloat(strings.TrimSpace(rest), 64))(t)
 			return v
 		}
 	}
@@ -136,12 +130,7 @@ func (s *sidecarUnderTest) hears(t *testing.T, what string, edit func(script str
 // found waits until a resync has found what nothing told of.
 func (s *sidecarUnderTest) found(t *testing.T) {
 	t.Helper()
-	eventually(t, "it was a resync that found the change", func() error {
-		if s.metric(t, "pannier_resync_found_changes_total") == 0 {
-			return errors.New("the counter is 0")
-		}
-		return nil
-	})
+	until(t, "it was a resync that found the change", func() bool { return s.metric(t, "pannier_resync_found_changes_total") != 0 })
 }
 
 // tellsOf waits until health tells of a condition.
@@ -289,10 +278,7 @@ func (s *inNamespace) enter(t *testing.T, script string) {
 // status asks the socket for a path and returns the status of the answer.
 func (s *sidecarUnderTest) status(t *testing.T, path string) int {
 	t.Helper()
-	res, err := s.HTTP.Get("http://pannier" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must(s.HTTP.Get("http://pannier" + path))(t)
 	defer res.Body.Close()
 	return res.StatusCode
 }

@@ -24,9 +24,7 @@ func TestFaultDirectoryTimesStandStill(t *testing.T) {
 			changed := func() {
 				t.Helper()
 				if test.rescan {
-					if err := s.Rescan(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					need(t, s.Rescan(t.Context()))
 				}
 			}
 			d.put("/skills/two/SKILL.md", numbered("two", 2))

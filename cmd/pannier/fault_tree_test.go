@@ -91,15 +91,11 @@ func TestFaultSuspendedProcess(t *testing.T) {
 	t.Parallel()
 	w, file := oneSkill(t)
 	s := startFault(t, w)
-	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.cmd.Process.Signal(syscall.SIGSTOP))
 	runWriter(t, "storm", filepath.Join(w, "skills"), often(10_000, 50_000))
 	runWriter(t, "skills", filepath.Join(w, "skills"), 3, 2)
 	runWriter(t, "replace", file, 5, "0s")
-	if err := s.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.cmd.Process.Signal(syscall.SIGCONT))
 	s.serves(t, "one", number(5))
 	s.servesCount(t, 4)
 	if n := s.metric(t, `pannier_watch_errors_total{kind="overflow"}`); n == 0 {
@@ -185,12 +181,7 @@ func TestFaultRootIsReplaced(t *testing.T) {
 	s := startFault(t, w)
 	s.write(t, "cp -r skills next; sed -i 's/number 0/number 1/' next/one/SKILL.md; mv skills old; mv next skills")
 	s.serves(t, "one", number(1))
-	eventually(t, "the change of the root is told", func() error {
-		if s.metric(t, `pannier_watch_rearms_total{reason="root"}`) == 0 {
-			return errors.New("no rearm")
-		}
-		return nil
-	})
+	until(t, "the change of the root is told", func() bool { return s.metric(t, `pannier_watch_rearms_total{reason="root"}`) != 0 })
 	s.loggedOnce(t, "a root was removed or replaced", filepath.Join(w, "skills"))
 	s.write(t, "sed -i 's/number ./number 9/' old/one/SKILL.md; sed -i 's/number ./number 2/' skills/one/SKILL.md")
 	s.serves(t, "one", number(2))
@@ -253,9 +244,7 @@ func TestFaultStopInAStorm(t *testing.T) {
 		w, _ := oneSkill(t)
 		s := startFault(t, w)
 		end := beginWriter(t, "storm", filepath.Join(w, "skills"), 5_000)
-		if code := s.terminate(t); code != exitYes {
-			t.Errorf("exit code %d", code)
-		}
+		s.stops(t)
 		end()
 	}
 }
@@ -305,12 +294,7 @@ func TestFaultMounts(t *testing.T) {
 	s.enter(t, "cp -r skills t; mount -t tmpfs none skills; cp -r t/one skills/; sed -i 's/number ./number 1/' skills/one/SKILL.md")
 	s.serves(t, "one", number(1))
 	s.found(t)
-	eventually(t, "the loss is told", func() error {
-		if s.metric(t, `pannier_watch_errors_total{kind="lost_root"}`) == 0 {
-			return errors.New("no lost root")
-		}
-		return nil
-	})
+	until(t, "the loss is told", func() bool { return s.metric(t, `pannier_watch_errors_total{kind="lost_root"}`) != 0 })
 	s.loggedOnce(t, "a root was removed or replaced", filepath.Join(w, "skills"))
 	s.hears(t, "what is mounted is watched", func(script string) { s.enter(t, script) })
 	s.enter(t, "umount -l skills")

@@ -72,15 +72,10 @@ func TestFaultSwapOfTheSame(t *testing.T) {
 	runWriter(t, "volume", root, 7, 1, "0s", "after", "pdf/SKILL.md", "docx/SKILL.md")
 	s := startFault(t, w)
 	s.serves(t, "pdf", number(7))
-	before, err := s.Skills(t.Context(), "", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must(s.Skills(t.Context(), "", false))(t)
 	for range 3 {
 		runWriter(t, "volume", root, 7, 1, "0s", "after", "pdf/SKILL.md", "docx/SKILL.md")
-		if err := s.Rescan(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		need(t, s.Rescan(t.Context()))
 	}
 	after, err := s.Skills(t.Context(), "", false)
 	if err != nil || after.SnapshotVersion != before.SnapshotVersion || after.Digest != before.Digest {

@@ -61,10 +61,7 @@ func faultWrite(name string, args []string) error {
 // writerProcess returns a writer that does not run yet. It ends with the test at the latest.
 func writerProcess(t *testing.T, args ...any) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must(os.Executable())(t)
 	words := make([]string, len(args))
 	for i, arg := range args {
 		words[i] = fmt.Sprint(arg)
@@ -86,9 +83,7 @@ func runWriter(t *testing.T, args ...any) {
 func beginWriter(t *testing.T, args ...any) (end func()) {
 	t.Helper()
 	cmd := writerProcess(t, args...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	need(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	return func() {

@@ -38,10 +38,7 @@ func TestFindHasOneOrder(t *testing.T) {
 	s := startSidecar(t, w, "--platform-url", "off")
 	const text = "fill in the pdf form"
 	host := connectMCP(t, eras["stateless"], &mcp.StreamableClientTransport{Endpoint: "http://pannier/mcp", HTTPClient: socketClient(s.socket)})
-	found, err := s.Find(t.Context(), pannier.FindRequest{Text: text})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must(s.Find(t.Context(), pannier.FindRequest{Text: text}))(t)
 	var want, offered []string
 	for _, f := range found.Skills {
 		want = append(want, f.Slug)
@@ -71,10 +68,7 @@ func TestFindHasOneOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	same("skills/find", slugsFound(called), want)
-	list, err := client.Get[pannier.List](t.Context(), s.Client, "/v1/skills", "q", text, "limit", "100")
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must(client.Get[pannier.List](t.Context(), s.Client, "/v1/skills", "q", text, "limit", "100"))(t)
 	var listed []string
 	for _, e := range list.Skills {
 		listed = append(listed, e.Slug)
@@ -86,10 +80,7 @@ func TestFindHasOneOrder(t *testing.T) {
 		t.Fatalf("%+v: %v", command, err)
 	}
 	same("pannier find", slugsFound(printed), want)
-	structured, err := host.CallTool(t.Context(), &mcp.CallToolParams{Name: "find_skills", Arguments: map[string]string{"query": text}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	structured := must(host.CallTool(t.Context(), &mcp.CallToolParams{Name: "find_skills", Arguments: map[string]string{"query": text}}))(t)
 	var tool struct{ Skills []struct{ Name string } }
 	encoded, _ := json.Marshal(structured.StructuredContent)
 	_ = json.Unmarshal(encoded, &tool)
@@ -98,10 +89,7 @@ func TestFindHasOneOrder(t *testing.T) {
 		named = append(named, f.Name)
 	}
 	same("find_skills", named, offered)
-	turn, err := s.Resolve(t.Context(), pannier.Turn{Text: text})
-	if err != nil {
-		t.Fatal(err)
-	}
+	turn := must(s.Resolve(t.Context(), pannier.Turn{Text: text}))(t)
 	var active []string
 	for _, a := range turn.Active {
 		if slices.Contains(want, a.Slug) {
@@ -117,10 +105,7 @@ func TestFindHasOneOrder(t *testing.T) {
 		t.Errorf("%+v", none)
 	}
 	for _, wrong := range []string{`{}`, `{"text":"  "}`, `{"text":"x","limit":101}`, `{"text":"x","limit":-1}`, `{"text":"` + strings.Repeat("x", 17<<10) + `"}`} {
-		answer, err := socketClient(s.socket).Post("http://pannier/v1/find", "application/json", strings.NewReader(wrong))
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must(socketClient(s.socket).Post("http://pannier/v1/find", "application/json", strings.NewReader(wrong)))(t)
 		body, _ := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		if answer.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), `"hint":"`) {
@@ -164,10 +149,7 @@ func TestEveryWayToReferToASkill(t *testing.T) {
 		{"mail ann@bin.example or bin@example.com", "bin", pannier.ViaImplicit},
 		{"see https://example.com/bin", "bin", pannier.ViaImplicit},
 	} {
-		r, err := s.Resolve(t.Context(), pannier.Turn{Text: tt.text})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(s.Resolve(t.Context(), pannier.Turn{Text: tt.text}))(t)
 		reason := ""
 		for i, a := range r.Active {
 			if a.Slug == tt.slug {

@@ -20,13 +20,9 @@ func TestScanBlocksWithoutFingerprint(t *testing.T) {
 		script = skillScript(name, "Does harm.") + script
 	}
 	writeIn(t, w, script)
-	if err := os.MkdirAll(filepath.Join(w, "skills", "deep", strings.Repeat("d/", 40)), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.MkdirAll(filepath.Join(w, "skills", "deep", strings.Repeat("d/", 40)), 0o700))
 	for n := range 20_001 {
-		if err := os.WriteFile(filepath.Join(w, "skills", "many", fmt.Sprint("z", n)), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		need(t, os.WriteFile(filepath.Join(w, "skills", "many", fmt.Sprint("z", n)), nil, 0o600))
 	}
 	args := []string{"--platform-url", "off", "--state-dir", stateDir}
 	s := startSidecar(t, w, args...)
@@ -48,9 +44,7 @@ func TestScanBlocksWithoutFingerprint(t *testing.T) {
 		}
 	}
 	s.write(t, "rm skills/big/x.sh skills/big/model.bin")
-	if err := s.Rescan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.Rescan(t.Context()))
 	s.hasFingerprint(t, "big")
 	s.judged(t, "big", pannier.StateIneligible, pannier.EnvironmentSidecar) // nobody has scanned it since
 	if out, code := s.run("scan", "big"); code != exitYes {

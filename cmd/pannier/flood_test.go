@@ -28,10 +28,7 @@ func TestListenUnderManyConnections(t *testing.T) {
 	awaitReady(t, s.Client)
 	address := s.listenAddress(t)
 	for range flood {
-		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must(net.Dial("tcp", address))(t)
 		t.Cleanup(func() { conn.Close() })
 	}
 	for range 3 {
@@ -78,18 +75,13 @@ func sendHalfRequests(t *testing.T, address string, n int) {
 	t.Helper()
 	for i := range n {
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, byte(1+i/200), byte(1+i%200))}}
-		conn, err := dialer.DialContext(t.Context(), "tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must(dialer.DialContext(t.Context(), "tcp", address))(t)
 		t.Cleanup(func() { conn.Close() })
 		head := "Content-Length: 1000"
 		if i%2 == 1 {
 			head = "Transfer-Encoding: chunked"
 		}
-		if _, err := fmt.Fprintf(conn, "POST /v1/rescan HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n", head); err != nil {
-			t.Fatal(err)
-		}
+		must(fmt.Fprintf(conn, "POST /v1/rescan HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n", head))(t)
 	}
 }
 

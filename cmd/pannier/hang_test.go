@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -69,10 +68,7 @@ func (s *sidecarUnderTest) ask(t *testing.T, path string) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pannier"+path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must(http.NewRequestWithContext(ctx, http.MethodGet, "http://pannier"+path, http.NoBody))(t)
 	res, err := s.HTTP.Do(req)
 	if err != nil {
 		return err
@@ -86,15 +82,8 @@ func (s *sidecarUnderTest) ask(t *testing.T, path string) error {
 // kernel does not let go before the disk answers.
 func (s *sidecarUnderTest) endsWhileHanging(t *testing.T, d *hangingDisk) {
 	t.Helper()
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the sidecar has stopped", func() error {
-		if !strings.Contains(s.log.String(), "stopped: cause=") {
-			return errors.New("its log does not say so")
-		}
-		return nil
-	})
+	need(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	s.logs(t, "stopped: cause=")
 	if !strings.Contains(s.log.String(), "ending without it") || !strings.Contains(s.log.String(), "left=") {
 		t.Error("the log does not say what has not ended")
 	}
@@ -155,7 +144,5 @@ func TestDiskAnswersAfterAll(t *testing.T) {
 	if h, err := s.Health(t.Context()); err != nil || h.Status != pannier.HealthOK {
 		t.Errorf("health %+v, %v", h, err)
 	}
-	if code := s.terminate(t); code != exitYes {
-		t.Errorf("exit code %d", code)
-	}
+	s.stops(t)
 }

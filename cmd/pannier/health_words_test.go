@@ -26,10 +26,7 @@ func TestHealthOfASidecar(t *testing.T) {
 	writeIn(t, w, skillScript("one", "The first.")+skillScript("two", "The second."))
 	s := startSidecar(t, w, "--platform-url", "off")
 	s.servesCount(t, 2)
-	h, err := s.Health(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must(s.Health(t.Context()))(t)
 	if h.Version == "" || h.Socket != s.socket || h.Skills[pannier.StateEligible] != 2 || len(h.Skills) != len(pannier.States()) {
 		t.Errorf("%+v", h)
 	}

@@ -37,9 +37,7 @@ func checkHelp(t *testing.T, cmd *cobra.Command) {
 	var out bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.InitDefaultHelpFlag()
-	if err := cmd.Help(); err != nil {
-		t.Fatal(err)
-	}
+	need(t, cmd.Help())
 	help := out.String()
 	for _, found := range bannedWords.FindAllString(cmd.Short+"\n"+help, -1) {
 		if !strings.HasSuffix(found, " longer") {

@@ -128,14 +128,10 @@ func TestHostileServer(t *testing.T) {
 mkdir skills/needy; printf -- '---\nname: needy\ndescription: d\ndependencies:\n  bins: no-such-program\ncommands:\n- name: go\n  description: goes\n---\nx\n' > skills/needy/SKILL.md`)
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", t.TempDir())
 	off := pannier.PolicyChange{Enabled: pannier.Toggle{Given: true, To: new(bool)}}
-	if _, err := s.SetPolicy(t.Context(), "needy", pannier.SourceWorkspace, off); err != nil {
-		t.Fatal(err)
-	}
+	must(s.SetPolicy(t.Context(), "needy", pannier.SourceWorkspace, off))(t)
 	server, dir := hostileServer(t, s), t.TempDir()
 	good := filepath.Join(dir, "it.tgz")
-	if err := os.WriteFile(good, archiveOf("own", "1"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(good, archiveOf("own", "1"), 0o600))
 	token := tokenFile(t)
 	for _, args := range [][]string{
 		{"list"},
@@ -204,9 +200,7 @@ func TestEndlessAnswers(t *testing.T) {
 		cmd.Env = cleanEnviron()
 		var output bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &output, &output
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		need(t, cmd.Start())
 		// Maxrss of the usage would be that of this test, if that is larger: the kernel counts what was there before exec(2).
 		ended, peak := make(chan struct{}), make(chan int64)
 		go func() { peak <- peakMemory(cmd.Process.Pid, ended) }()
@@ -245,9 +239,7 @@ func TestColourIsAllThatIsObeyed(t *testing.T) {
 	s.printFault("p"+escapes, pannier.SeverityWarning, "m"+escapes, "code"+escapes, "h"+escapes)
 	s.printFault("p", pannier.Severity("odd"+escapes), "m", "c", "h")
 	s.printError(&exitError{message: "m" + escapes, hint: "h" + escapes})
-	if err := s.fields([][]string{{"status", "s" + escapes}}, "status", s.paint.verdict); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.fields([][]string{{"status", "s" + escapes}}, "status", s.paint.verdict))
 	text := out.String()
 	for _, colour := range []string{red, green, yellow, bold, faint, "0"} {
 		text = strings.ReplaceAll(text, "\x1b["+colour+"m", "")

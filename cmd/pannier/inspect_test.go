@@ -20,9 +20,7 @@ printf -- '---\nname: two\nslug: same\ndescription: Second.\n---\nSecond.\n' > s
 `)
 	s := startSidecar(t, w, "--platform-url", "off")
 	s.write(t, `printf -- '---\nname: [held\n---\nBroken.\n' > skills/held/SKILL.md`)
-	if err := s.Rescan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.Rescan(t.Context()))
 	for target, want := range map[string]string{
 		"/v1/skills/faulty/files/SKILL.md": "---\nname: [faulty\n---\nText.\n",
 		"/v1/skills/held/files/SKILL.md":   "---\nname: [held\n---\nBroken.\n",
@@ -34,10 +32,7 @@ printf -- '---\nname: two\nslug: same\ndescription: Second.\n---\nSecond.\n' > s
 			t.Errorf("%s: %q, want %q", target, got, want)
 		}
 	}
-	req, err := http.NewRequestWithContext(t.Context(), "GET", "http://pannier/v1/skills/faulty/files/SKILL.md?inspect=1", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must(http.NewRequestWithContext(t.Context(), "GET", "http://pannier/v1/skills/faulty/files/SKILL.md?inspect=1", nil))(t)
 	req.Header.Set("Pannier-Scope", "read")
 	if resp, err := s.HTTP.Do(req); err != nil {
 		t.Fatal(err)

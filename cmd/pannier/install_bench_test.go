@@ -46,9 +46,7 @@ func benchmarkInstallLive(b *testing.B, others int) {
 			b.Fatal(err)
 		}
 		start := time.Now()
-		if err := p.lastByte(id, archive); err != nil {
-			b.Fatal(err)
-		}
+		need(b, p.lastByte(id, archive))
 		answered = append(answered, time.Since(start))
 		list, err := c.Skills(b.Context(), "", true)
 		if err != nil || len(list.Skills) != others+1 {
@@ -56,9 +54,7 @@ func benchmarkInstallLive(b *testing.B, others int) {
 		}
 		listed = append(listed, time.Since(start))
 		acknowledged = append(acknowledged, cardWith(cards, "Is moved, as "+version+".").Sub(start))
-		if _, err := p.uninstall("it"); err != nil {
-			b.Fatal(err)
-		}
+		must(p.uninstall("it"))(b)
 	}
 	b.ReportMetric(0, "ns/op") // what an iteration takes is mostly what is not measured
 	for name, took := range map[string][]time.Duration{"answered": answered, "listed": listed, "acknowledged": acknowledged} {
@@ -113,26 +109,17 @@ func benchSidecar(b *testing.B, others int) (socket string, cards chan pushed) {
 	workspace, dir := b.TempDir(), b.TempDir()
 	for n := range others {
 		at := filepath.Join(workspace, "skills", fmt.Sprintf("other-%d", n))
-		if err := os.MkdirAll(at, 0o755); err != nil {
-			b.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(at, "SKILL.md"), []byte(skillFile(filepath.Base(at), "1")), 0o644); err != nil {
-			b.Fatal(err)
-		}
+		need(b, os.MkdirAll(at, 0o755))
+		need(b, os.WriteFile(filepath.Join(at, "SKILL.md"), []byte(skillFile(filepath.Base(at), "1")), 0o644))
 	}
-	short, err := os.MkdirTemp("", "p")
-	if err != nil {
-		b.Fatal(err)
-	}
+	short := must(os.MkdirTemp("", "p"))(b)
 	b.Cleanup(func() { os.RemoveAll(short) })
 	socket = filepath.Join(short, "s")
 	ctx, cancel := context.WithCancel(context.Background())
 	sidecar := exec.CommandContext(ctx, binary, "run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--platform-url", platform.URL,
 		"--socket", socket, "--state-dir", dir, "--platform-read-back=false", "--log-level", "error")
 	sidecar.Env = cleanEnviron()
-	if err := sidecar.Start(); err != nil {
-		b.Fatal(err)
-	}
+	need(b, sidecar.Start())
 	b.Cleanup(func() { cancel(); _ = sidecar.Wait() })
 	<-cards // the first
 	return socket, cards

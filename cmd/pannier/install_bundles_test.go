@@ -142,8 +142,6 @@ func flatZip(t *testing.T, files map[string]string) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	need(t, z.Close())
 	return out.Bytes()
 }

@@ -69,18 +69,14 @@ func TestPolicyGoesWithSkill(t *testing.T) {
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--state-dir", t.TempDir())
 	put := func() {
 		t.Helper()
-		if _, err := s.Install(t.Context(), pannier.InstallRequest{}, pannier.InstallSource{Body: bytes.NewReader(archiveOf("it", "1"))}); err != nil {
-			t.Fatal(err)
-		}
+		must(s.Install(t.Context(), pannier.InstallRequest{}, pannier.InstallSource{Body: bytes.NewReader(archiveOf("it", "1"))}))(t)
 	}
 	put()
 	if out, code := s.run("policy", "set", "it", "--enabled=false"); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	s.judged(t, "it", pannier.StateDisabled, pannier.EnvironmentSidecar)
-	if _, err := s.Uninstall(t.Context(), pannier.RemoveRequest{Slug: "it"}); err != nil {
-		t.Fatal(err)
-	}
+	must(s.Uninstall(t.Context(), pannier.RemoveRequest{Slug: "it"}))(t)
 	put()
 	if e, err := s.entry(t, "it"); err != nil || e.State != pannier.StateEligible {
 		t.Errorf("%+v, %v", e, err)

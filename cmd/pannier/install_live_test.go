@@ -56,10 +56,7 @@ func TestInstallationsAreLiveWhenAnswered(t *testing.T) {
 // servesNow checks the list as it is, without waiting: the skill it has a version, or is not there.
 func (s *sidecarUnderTest) servesNow(t *testing.T, version string) {
 	t.Helper()
-	list, err := s.Skills(t.Context(), "", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must(s.Skills(t.Context(), "", true))(t)
 	got := ""
 	for _, e := range list.Skills {
 		if e.Slug == "it" {

@@ -80,10 +80,7 @@ func TestInstallIntoWhatIsReadOnly(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	p := dialPeer(t, s.socket)
-	id, err := p.upload(archiveOf("it", "1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := must(p.upload(archiveOf("it", "1")))(t)
 	if _, err := p.install(id); err == nil || !strings.Contains(err.Error(), "is not writable") {
 		t.Errorf("%v", err)
 	}
@@ -104,9 +101,7 @@ func TestInstallAsSomebodyElse(t *testing.T) {
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--state-dir", t.TempDir(), "--socket-mode", "0660")
 	dir := shortDir(t)
 	writeIn(t, dir, "cp "+binary+" pannier; chmod 755 . pannier; mkdir it; printf -- '"+strings.ReplaceAll(skillFile("it", "1"), "\n", `\n`)+"' > it/SKILL.md; chmod -R a+rX it")
-	if err := errors.Join(os.Chmod(filepath.Dir(s.socket), 0o755), os.Chown(s.socket, 0, member)); err != nil {
-		t.Fatal(err)
-	}
+	need(t, errors.Join(os.Chmod(filepath.Dir(s.socket), 0o755), os.Chown(s.socket, 0, member)))
 	ask := func(args ...string) (string, int) {
 		cmd := exec.Command("./pannier", append(args, "--socket", s.socket)...)
 		cmd.Dir, cmd.Env = dir, cleanEnviron()

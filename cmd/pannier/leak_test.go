@@ -27,9 +27,7 @@ func TestRunLeavesNoGoroutine(t *testing.T) {
 		return err
 	})
 	writeIn(t, w, skillScript("late", "Comes in at the end."))
-	if err := c.Rescan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	need(t, c.Rescan(t.Context()))
 	cancel()
 	if got := <-code; got != exitYes {
 		t.Errorf("exit code %d\n%s", got, log)

@@ -41,23 +41,14 @@ func (s *sidecarUnderTest) listenAddress(t *testing.T) string {
 // fetch returns the status and the body of an answer; each request has a connection of its own.
 func fetch(t *testing.T, c *http.Client, url, user, password string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must(http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody))(t)
 	if user != "" {
 		req.SetBasicAuth(user, password)
 	}
 	req.Close = true
-	res, err := c.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must(c.Do(req))(t)
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must(io.ReadAll(res.Body))(t)
 	return res.StatusCode, string(body)
 }
 
@@ -85,9 +76,7 @@ func TestListen(t *testing.T) {
 			t.Errorf("%s on the socket: %d %s", path, status, body)
 		}
 	}
-	if code := s.terminate(t); code != exitYes {
-		t.Errorf("exit code %d", code)
-	}
+	s.stops(t)
 }
 
 // The hash is of that password.
@@ -102,9 +91,7 @@ func TestListenWithTLSAndPassword(t *testing.T) {
 	trusted := writeCertificate(t, dir)
 	file := filepath.Join(dir, "web.yml")
 	text := "tls_server_config: {cert_file: cert.pem, key_file: key.pem}\nbasic_auth_users: {prometheus: '" + webHash + "'}\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(file, []byte(text), 0o600))
 	s := startSidecar(t, newWorkspace(t), "--listen", "127.0.0.1:0", "--web-config", file)
 	address := s.listenAddress(t)
 	c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}}}
@@ -117,9 +104,7 @@ func TestListenWithTLSAndPassword(t *testing.T) {
 	if status, body := fetch(t, http.DefaultClient, "http://"+address+"/livez", "", ""); status != http.StatusBadRequest {
 		t.Errorf("without TLS: %d %.200s", status, body)
 	}
-	if code := s.terminate(t); code != exitYes {
-		t.Errorf("exit code %d", code)
-	}
+	s.stops(t)
 	if log := s.log.String(); strings.Contains(log, webPassword) || strings.Contains(log, webHash) {
 		t.Error("the log holds the password")
 	}
@@ -130,9 +115,7 @@ func TestListenReadsWebConfigAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "web.yml")
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		need(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	write("basic_auth_users: {prometheus: '" + webHash + "'}\n")
 	s := startSidecar(t, newWorkspace(t), "--listen", "127.0.0.1:0", "--web-config", file)
@@ -151,40 +134,24 @@ func TestListenReadsWebConfigAgain(t *testing.T) {
 			t.Errorf("%s after %q: %d %.200s, want %d", step.user, step.text, status, body, step.status)
 		}
 	}
-	eventually(t, "the log tells of a file that can not be read", func() error {
-		if !strings.Contains(s.log.String(), "[ERROR] pannier.listen: ") {
-			return errors.New("not yet")
-		}
-		return nil
-	})
+	s.logs(t, "[ERROR] pannier.listen: ")
 }
 
 // writeCertificate writes cert.pem and key.pem for 127.0.0.1 and returns the pool that trusts them.
 func writeCertificate(t *testing.T, dir string) *x509.CertPool {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "pannier test"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		IsCA: true, BasicConstraintsValid: true,
 	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
+	encoded := must(x509.MarshalPKCS8PrivateKey(key))(t)
 	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})
 	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "cert.pem"), certPEM, 0o600), os.WriteFile(filepath.Join(dir, "key.pem"), keyPEM, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	need(t, errors.Join(os.WriteFile(filepath.Join(dir, "cert.pem"), certPEM, 0o600), os.WriteFile(filepath.Join(dir, "key.pem"), keyPEM, 0o600)))
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(certPEM)
 	return pool
@@ -207,10 +174,7 @@ func refused(t *testing.T, args ...string) string {
 }
 
 func TestListenOnBusyPort(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer ln.Close()
 	out := refused(t, "--listen", ln.Addr().String())
 	want := fmt.Sprintf("pannier: listen tcp %s: bind: address already in use\nhint: another process has that port; choose another one with --listen\n", ln.Addr())

@@ -79,10 +79,7 @@ func TestBrokenSkillHarmsItselfAlone(t *testing.T) {
 	writeIn(t, w, skillScript("good", "Stays as it is.")+skillScript("torn", "Will break.")+`mkdir skills/born-broken; printf -- '---\nname: x\ntags: [asked\n---\n' > skills/born-broken/SKILL.md`)
 	s := startSidecar(t, w, "--platform-url", "off")
 
-	born, err := s.entry(t, "born-broken")
-	if err != nil {
-		t.Fatal(err)
-	}
+	born := must(s.entry(t, "born-broken"))(t)
 	if born.State != pannier.StateIneligible || len(born.Problems) == 0 || born.Problems[0].Line != 3 || !strings.Contains(born.Problems[0].Hint, "bracket") {
 		t.Errorf("the broken skill is %s with %+v; want its line 3 and a hint", born.State, born.Problems)
 	}
@@ -114,10 +111,7 @@ func TestTouchPushesNothing(t *testing.T) {
 	writeIn(t, w, skillScript("still", "Does not change."))
 	s := startSidecar(t, w, "--platform-url", p.url, "--platform-token-file", tokenFile(t))
 	s.settled(t)
-	before, err := s.Skills(t.Context(), "", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must(s.Skills(t.Context(), "", false))(t)
 	s.write(t, `touch skills/still/SKILL.md config.yaml; chmod 600 skills/still/SKILL.md; cp skills/still/SKILL.md skills/still/x; mv skills/still/x skills/still/SKILL.md`)
 	s.settled(t)
 	after, err := s.Skills(t.Context(), "", false)
@@ -170,10 +164,7 @@ func TestPlatformThatWasAwayGetsTheNewestCardAlone(t *testing.T) {
 	}
 	platform.up(t)
 	s.acknowledged(t)
-	card, err := s.Card(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := must(s.Card(t.Context()))(t)
 	got := platform.received()
 	if len(got) != 1 {
 		t.Fatalf("the platform got %d cards, want the newest alone", len(got))

@@ -27,9 +27,7 @@ func startLoggingTo(t *testing.T, to *os.File, workspace string, args ...string)
 		"--environment-own", "block", "--settle", "50ms", "--debounce", "100ms", "--resync", "200ms",
 	}, args...)...), done: make(chan error, 1), log: &lockedBuffer{}}
 	s.cmd.Env, s.cmd.Stderr = cleanEnviron(), to
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.cmd.Start())
 	go func() { s.done <- s.cmd.Wait() }()
 	t.Cleanup(s.process.kill)
 	t.Cleanup(s.Close)
@@ -45,9 +43,7 @@ func pipeOf(t *testing.T) (r, w *os.File) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close(); w.Close() })
-	if _, err := unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, 4096); err != nil {
-		t.Fatal(err)
-	}
+	must(unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, 4096))(t)
 	return r, w
 }
 
@@ -85,9 +81,7 @@ func TestLogThatNobodyReads(t *testing.T) {
 	if got := platform.received(); strings.Count(got[len(got)-1], "One of many.") != 40 {
 		t.Errorf("the platform has %s", got[len(got)-1])
 	}
-	if code := s.terminate(t); code != exitYes {
-		t.Errorf("exit code %d", code)
-	}
+	s.stops(t)
 }
 
 // TestLogThatIsReadAgain tells where lines are missing, and how many.
@@ -113,9 +107,7 @@ func TestLogThatIsReadAgain(t *testing.T) {
 			}
 			return nil
 		})
-		if code := s.terminate(t); code != exitYes {
-			t.Errorf("exit code %d", code)
-		}
+		s.stops(t)
 		<-ended
 		if !strings.Contains(read.String(), "stopped") || !strings.HasSuffix(read.String(), "\n") {
 			t.Error("the log does not go on to the end")
@@ -138,9 +130,7 @@ func TestLogWhoseReaderIsGone(t *testing.T) {
 	if n := s.metric(t, "pannier_log_dropped_lines_total"); n == 0 {
 		t.Error("no lines are counted, and nobody can read them")
 	}
-	if code := s.terminate(t); code != exitYes {
-		t.Errorf("exit code %d", code)
-	}
+	s.stops(t)
 }
 
 // TestOutputWhoseReaderIsGone: other commands do end.

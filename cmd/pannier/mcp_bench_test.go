@@ -29,29 +29,20 @@ type mcpBench struct {
 
 func benchMCPSidecar(b *testing.B, skills int) *mcpBench {
 	b.Helper()
-	dir, err := os.MkdirTemp("", "p")
-	if err != nil {
-		b.Fatal(err)
-	}
+	dir := must(os.MkdirTemp("", "p"))(b)
 	b.Cleanup(func() { os.RemoveAll(dir) })
 	s := &mcpBench{workspace: filepath.Join(dir, "w"), socket: filepath.Join(dir, "s")}
 	for i := range skills {
 		s.edit(b, i, "first")
 		at := filepath.Join(s.workspace, "skills", fmt.Sprintf("skill-%04d", i), "references")
-		if err := os.MkdirAll(at, 0o755); err != nil {
-			b.Fatal(err)
-		}
+		need(b, os.MkdirAll(at, 0o755))
 		for _, name := range []string{"a.md", "b.md"} {
-			if err := os.WriteFile(filepath.Join(at, name), []byte(strings.Repeat("Some reference.\n", 100)), 0o600); err != nil {
-				b.Fatal(err)
-			}
+			need(b, os.WriteFile(filepath.Join(at, name), []byte(strings.Repeat("Some reference.\n", 100)), 0o600))
 		}
 	}
 	cmd := exec.Command(binary, "run", "--workspace", s.workspace, "--platform-url", "off", "--socket", s.socket, "--state-dir", filepath.Join(dir, "state"), "--log-level", "error")
 	cmd.Env = cleanEnviron()
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	need(b, cmd.Start())
 	b.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	s.process, s.http = cmd.Process, socketClient(s.socket)
 	c := client.New(s.socket)
@@ -68,17 +59,11 @@ func benchMCPSidecar(b *testing.B, skills int) *mcpBench {
 func (s *mcpBench) edit(b *testing.B, i int, what string) {
 	b.Helper()
 	at := filepath.Join(s.workspace, "skills", fmt.Sprintf("skill-%04d", i))
-	if err := os.MkdirAll(at, 0o755); err != nil {
-		b.Fatal(err)
-	}
+	need(b, os.MkdirAll(at, 0o755))
 	text := fmt.Sprintf("---\nname: skill-%04d\ndescription: %s. %s\nlicense: Apache-2.0\nmetadata:\n  author: bench\n---\n%s", i, what, strings.Repeat("Does what it says. ", 8), strings.Repeat("Do one thing after the other.\n", 100))
 	fresh := filepath.Join(s.workspace, "new")
-	if err := os.WriteFile(fresh, []byte(text), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	if err := os.Rename(fresh, filepath.Join(at, "SKILL.md")); err != nil {
-		b.Fatal(err)
-	}
+	need(b, os.WriteFile(fresh, []byte(text), 0o600))
+	need(b, os.Rename(fresh, filepath.Join(at, "SKILL.md")))
 }
 
 func (s *mcpBench) connect(b *testing.B, version string, o *mcp.ClientOptions) *mcp.ClientSession {
@@ -101,17 +86,11 @@ func reportTimes(b *testing.B, took []time.Duration) {
 
 // send sends a request to a route and returns the size of the answer.
 func (s *mcpBench) send(b *testing.B, method, target, body string, headers ...string) int64 {
-	req, err := http.NewRequestWithContext(b.Context(), method, "http://pannier"+target, strings.NewReader(body))
-	if err != nil {
-		b.Fatal(err)
-	}
+	req := must(http.NewRequestWithContext(b.Context(), method, "http://pannier"+target, strings.NewReader(body)))(b)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := s.http.Do(req)
-	if err != nil {
-		b.Fatal(err)
-	}
+	res := must(s.http.Do(req))(b)
 	defer res.Body.Close()
 	n, err := io.Copy(io.Discard, res.Body)
 	if err != nil || res.StatusCode != http.StatusOK {
@@ -219,10 +198,7 @@ func BenchmarkMCPHosts(b *testing.B) {
 		}
 		b.ReportMetric(float64(time.Since(began).Milliseconds()), "all-told-ms")
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Pid))
-	if err != nil {
-		b.Fatal(err)
-	}
+	status := must(os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Pid)))(b)
 	for line := range strings.Lines(string(status)) {
 		if text, ok := strings.CutPrefix(line, "VmHWM:"); ok {
 			kB, _ := strconv.Atoi(strings.Fields(text)[0])

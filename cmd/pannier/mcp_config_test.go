@@ -79,13 +79,9 @@ func TestHostConfigurations(t *testing.T) {
 	t.Parallel()
 	const odd = "a \"b\" 'c' \\d\t$e #f é \u2028 \U0001F600 \x7f"
 	dir := filepath.Join(t.TempDir(), odd)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.MkdirAll(dir, 0o755))
 	program := filepath.Join(dir, "pannier")
-	if err := os.Symlink(binary, program); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.Symlink(binary, program))
 	for _, host := range hostConfigs {
 		t.Run(host.name, func(t *testing.T) {
 			t.Parallel()

@@ -236,22 +236,12 @@ const mcpInitialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"
 // talk writes to a server, waits for an answer, closes the input, and returns the lines of the answer.
 func talk(t *testing.T, cmd *exec.Cmd, input string) []string {
 	t.Helper()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must(cmd.StdinPipe())(t)
 	out, log := &lockedBuffer{}, &lockedBuffer{}
 	cmd.Stdout, cmd.Stderr = out, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	need(t, cmd.Start())
 	io.WriteString(in, input)
-	eventually(t, "an answer", func() error {
-		if !strings.Contains(out.String(), "\n") {
-			return errors.New(log.String())
-		}
-		return nil
-	})
+	until(t, "an answer", func() bool { return strings.Contains(out.String(), "\n") })
 	begun := time.Now()
 	in.Close()
 	if err := cmd.Wait(); err != nil {
@@ -280,9 +270,7 @@ func TestMCPEnds(t *testing.T) {
 				t.Parallel()
 				h := startMCP(t, mcpVersions[0], mcpCommand(t, w, args...))
 				begun := time.Now()
-				if err := h.cmd.Process.Signal(sent); err != nil {
-					t.Fatal(err)
-				}
+				need(t, h.cmd.Process.Signal(sent))
 				h.Wait() // until the output ends
 				if took := time.Since(begun); took > mcpEnd {
 					t.Errorf("the end took %v", took)
@@ -313,15 +301,8 @@ func TestMCPHostKilled(t *testing.T) {
 			host.Dir, host.Env = w, append(server.Env, "INPUT="+mcpInitialize+"\n")
 			out := &lockedBuffer{}
 			host.Stdout, host.Stderr = out, out
-			if err := host.Start(); err != nil {
-				t.Fatal(err)
-			}
-			eventually(t, "the host is connected", func() error {
-				if !strings.Contains(out.String(), `"protocolVersion"`) {
-					return errors.New(out.String())
-				}
-				return nil
-			})
+			need(t, host.Start())
+			until(t, "the host is connected", func() bool { return strings.Contains(out.String(), `"protocolVersion"`) })
 			line, _, _ := strings.Cut(out.String(), "\n")
 			pid, err := strconv.Atoi(line)
 			if err != nil {
@@ -478,9 +459,7 @@ func TestMCPRemote(t *testing.T) {
 		h.awaitSkills(t, "first")
 	}
 	wrong := filepath.Join(dir, "wrong")
-	if err := os.WriteFile(wrong, []byte("no-such-token"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(wrong, []byte("no-such-token"), 0o600))
 	answers := talk(t, mcpCommand(t, dir, "--url", url, "--token-file", wrong), mcpInitialize)
 	if len(answers) != 1 || !strings.Contains(answers[0], "refused (401)") || strings.Contains(answers[0], "no-such-token") {
 		t.Errorf("with a wrong token: %q", answers)

@@ -22,17 +22,9 @@ func BenchmarkMCPStart(b *testing.B) {
 	for b.Loop() {
 		cmd := exec.Command(binary, "mcp", "--workspace", w)
 		cmd.Env = append(cleanEnviron(), "HOME="+w, "XDG_RUNTIME_DIR="+w)
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			b.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			b.Fatal(err)
-		}
+		in := must(cmd.StdinPipe())(b)
+		out := must(cmd.StdoutPipe())(b)
+		need(b, cmd.Start())
 		io.WriteString(in, mcpInitialize)
 		answer, err := bufio.NewReader(out).ReadString('\n')
 		if err != nil || !strings.Contains(answer, "skill-99") {
@@ -40,9 +32,7 @@ func BenchmarkMCPStart(b *testing.B) {
 		}
 		b.StopTimer()
 		in.Close()
-		if err := cmd.Wait(); err != nil {
-			b.Fatal(err)
-		}
+		need(b, cmd.Wait())
 		b.StartTimer()
 	}
 }

@@ -54,14 +54,9 @@ func connectMCP(t *testing.T, version string, transport mcp.Transport) *mcpHost 
 		},
 	})
 	for _, method := range []string{"skills/list", "skills/get", "resources/directory/read"} {
-		if err := mcp.AddSendingCustomMethod[*extensionParams, *extensionResult](client, method); err != nil {
-			t.Fatal(err)
-		}
+		need(t, mcp.AddSendingCustomMethod[*extensionParams, *extensionResult](client, method))
 	}
-	session, err := client.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must(client.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: version}))(t)
 	t.Cleanup(func() { session.Close() })
 	if got := session.InitializeResult().ProtocolVersion; got != version {
 		t.Fatalf("the protocol is %s, want %s", got, version)
@@ -169,10 +164,7 @@ func checkMCPStart(t *testing.T, h *mcpHost) {
 
 func checkMCPSkills(t *testing.T, h *mcpHost, version string) {
 	t.Helper()
-	list, err := h.extension(t, "skills/list", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must(h.extension(t, "skills/list", ""))(t)
 	var uris []string
 	for _, skill := range list.Skills {
 		uris = append(uris, skill.URI)
@@ -319,10 +311,7 @@ func checkMCPTools(t *testing.T, h *mcpHost) {
 
 func checkMCPPrompts(t *testing.T, s *sidecarUnderTest, h *mcpHost) {
 	t.Helper()
-	list, err := h.ListPrompts(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must(h.ListPrompts(t.Context(), nil))(t)
 	var names []string
 	for _, p := range list.Prompts {
 		names = append(names, p.Name)
@@ -331,14 +320,9 @@ func checkMCPPrompts(t *testing.T, s *sidecarUnderTest, h *mcpHost) {
 		t.Errorf("prompts %s", got)
 	}
 	var run pannier.CommandRun
-	res, err := socketClient(s.socket).Post("http://pannier/v1/commands/mode", "application/json", strings.NewReader(`{"args":"on"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must(socketClient(s.socket).Post("http://pannier/v1/commands/mode", "application/json", strings.NewReader(`{"args":"on"}`)))(t)
 	defer res.Body.Close()
-	if err := json.NewDecoder(res.Body).Decode(&run); err != nil {
-		t.Fatal(err)
-	}
+	need(t, json.NewDecoder(res.Body).Decode(&run))
 	got, err := h.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "mode", Arguments: map[string]string{"args": "on"}})
 	if err != nil || got.Messages[0].Content.(*mcp.TextContent).Text != run.Text || run.Text == "" {
 		t.Errorf("prompt %+v %v, want %q", got, err, run.Text)
@@ -382,9 +366,7 @@ func TestMCPNotifications(t *testing.T) {
 				t.Error(err)
 			}
 			for _, uri := range []string{uri, "skill://pdf/references/forms.md"} {
-				if err := h.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}); err != nil {
-					t.Fatal(err)
-				}
+				need(t, h.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}))
 			}
 			if err := h.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "skill://pdf/none"}); err == nil && version == eras["sessions"] {
 				t.Error("a file that does not exist can be subscribed to")
@@ -443,24 +425,15 @@ func awaitWatchOf(t *testing.T, s *sidecarUnderTest, h *mcpHost) {
 // post sends a body to /mcp with headers.
 func (s *sidecarUnderTest) post(t *testing.T, body string, headers ...string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pannier/mcp", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must(http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pannier/mcp", strings.NewReader(body)))(t)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := socketClient(s.socket).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must(socketClient(s.socket).Do(req))(t)
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(io.ReadAll(res.Body))(t)
 	return res.StatusCode, string(text)
 }
 
@@ -529,10 +502,7 @@ func TestMCPHostsThatVanish(t *testing.T) {
 	s := startSidecar(t, w, "--platform-url", "off")
 	other := s.connectMCP(t, eras["stateless"])
 	send := func(body, method string) net.Conn {
-		conn, err := net.Dial("unix", s.socket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must(net.Dial("unix", s.socket))(t)
 		fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: %s\r\nMcp-Name: activate_skill\r\nContent-Length: %d\r\n\r\n%s", method, len(body), body)
 		return conn
 	}
@@ -570,10 +540,7 @@ func TestMCPOverTCP(t *testing.T) {
 			req.Header.Set("Mcp-Session-Id", h.ID())
 			req.Header.Set("Content-Type", "application/json")
 			req.Header.Set("Accept", "application/json, text/event-stream")
-			res, err := bearer(token[who]).RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := must(bearer(token[who]).RoundTrip(req))(t)
 			res.Body.Close()
 			if res.StatusCode != status {
 				t.Errorf("the token %s in a session of read: %d, want %d", who, res.StatusCode, status)

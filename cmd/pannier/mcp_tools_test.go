@@ -24,10 +24,7 @@ func TestMCPCallsTools(t *testing.T) {
 	h := startMCP(t, mcpVersions[0], cmd)
 	call := func(arguments map[string]any) (bool, string) {
 		t.Helper()
-		result, err := h.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: arguments})
-		if err != nil {
-			t.Fatal(err)
-		}
+		result := must(h.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: arguments}))(t)
 		var text strings.Builder
 		for _, c := range result.Content {
 			text.WriteString(c.(*mcp.TextContent).Text)

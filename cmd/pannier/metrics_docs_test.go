@@ -13,10 +13,7 @@ import (
 // TestMetricsDocument compares the table of docs/METRICS.md with the metrics of a running sidecar and their labels.
 func TestMetricsDocument(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/METRICS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile("../../docs/METRICS.md"))(t)
 	quoted := regexp.MustCompile("`([a-z_]+)`")
 	documented := map[string][]string{}
 	for line := range strings.Lines(string(text)) {

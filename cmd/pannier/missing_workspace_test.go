@@ -48,10 +48,7 @@ func TestMisplacedFiles(t *testing.T) {
 		s.condition(t, "workspace_misplaced", false)
 		s.write(t, misplaced)
 		s.condition(t, "workspace_misplaced", true)
-		h, err := s.Health(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must(s.Health(t.Context()))(t)
 		for _, c := range h.Conditions {
 			if c.Code != "workspace_misplaced" {
 				continue

@@ -26,10 +26,7 @@ func metricsOfARun(t *testing.T, flags ...string) metricNames {
 	platform := newRecorder(t)
 	flags = append(flags, "--platform-url", "http://"+platform.addr, "--platform-token-file", tokenFile(t))
 	s := startSidecar(t, newWorkspace(t), flags...)
-	text, err := s.Metrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(s.Metrics(t.Context()))(t)
 	names := metricNames{}
 	for line := range strings.Lines(text) {
 		m := sample.FindStringSubmatch(line)
@@ -206,10 +203,7 @@ func TestAlerts(t *testing.T) {
 func TestDashboard(t *testing.T) {
 	t.Parallel()
 	names := metricsOfARun(t)
-	text, err := os.ReadFile(filepath.Join(deployDir, "grafana/pannier.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(filepath.Join(deployDir, "grafana/pannier.json")))(t)
 	var dashboard struct {
 		UID, Title string
 		Panels     []struct {
@@ -219,9 +213,7 @@ func TestDashboard(t *testing.T) {
 			Targets []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal(text, &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	need(t, json.Unmarshal(text, &dashboard))
 	ids, places := map[int]bool{}, map[[2]int]bool{}
 	for _, p := range dashboard.Panels {
 		place := [2]int{p.GridPos.X, p.GridPos.Y}

@@ -26,21 +26,14 @@ func TestNoiseBesideASkill(t *testing.T) {
 			s.serves(t, "one", number(0))
 			busy := exec.CommandContext(t.Context(), "sh", "-c", "while :; do "+noise+"; sleep 0.03; done")
 			busy.Dir = w
-			if err := busy.Start(); err != nil {
-				t.Fatal(err)
-			}
+			need(t, busy.Start())
 			defer busy.Wait()
 			defer busy.Process.Kill()
 			var worst time.Duration
 			for n := range 3 {
-				text, err := os.ReadFile(filepath.Join(w, "skills/one/SKILL.md"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := must(os.ReadFile(filepath.Join(w, "skills/one/SKILL.md")))(t)
 				edited := strings.ReplaceAll(string(text), number(n), number(n+1))
-				if err := os.WriteFile(filepath.Join(w, "skills/one/SKILL.md"), []byte(edited), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				need(t, os.WriteFile(filepath.Join(w, "skills/one/SKILL.md"), []byte(edited), 0o600))
 				began := time.Now()
 				s.serves(t, "one", number(n+1))
 				worst = max(worst, time.Since(began))
@@ -66,9 +59,7 @@ func TestNoiseWithoutEndHoldsNoPush(t *testing.T) {
 	s.acknowledged(t)
 	busy := exec.CommandContext(t.Context(), "sh", "-c", "while :; do touch skills/noisy/SKILL.md; sleep 0.02; done")
 	busy.Dir = w
-	if err := busy.Start(); err != nil {
-		t.Fatal(err)
-	}
+	need(t, busy.Start())
 	defer busy.Wait()
 	defer busy.Process.Kill()
 	begun := time.Now()
@@ -76,15 +67,10 @@ func TestNoiseWithoutEndHoldsNoPush(t *testing.T) {
 
 	edit := func(n int) (waited time.Duration) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(numbered("one", n)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		need(t, os.WriteFile(file, []byte(numbered("one", n)), 0o600))
 		began := time.Now()
 		s.serves(t, "one", number(n))
-		h, err := s.Health(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must(s.Health(t.Context()))(t)
 		if cards := platform.received(); !strings.Contains(cards[len(cards)-1], number(n)) && h.Push[0].Desired == h.Push[0].Acknowledged {
 			t.Error("health says that the platform has the newest card, which waits")
 		}

@@ -22,10 +22,7 @@ func TestOpenAPIOfARun(t *testing.T) {
 	copyTracked(t, "../..", "examples/workspace/skills", filepath.Join(w, "skills", "more"))
 	writeIn(t, w, skillScript("asked", "Is asked for.")+"mkdir -p skills/asked/scripts skills/broken; printf 'echo\n' > skills/asked/scripts/x.sh; chmod +x skills/asked/scripts/x.sh; printf -- '---\nname: [\n---\n' > skills/broken/SKILL.md")
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", t.TempDir())
-	document, err := s.OpenAPI(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must(s.OpenAPI(t.Context()))(t)
 	compiler := closedSchemas(t, document)
 	for _, tt := range []struct{ method, target, body, path string }{
 		{"get", "/v1/skills?include=health,policy,problems", "", "/v1/skills"},
@@ -67,10 +64,7 @@ func TestOpenAPIOfARun(t *testing.T) {
 // closedSchemas compiles those of a document, so that they take no field that they do not have.
 func closedSchemas(t *testing.T, document []byte) *jsonschema.Compiler {
 	t.Helper()
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	value := must(jsonschema.UnmarshalJSON(bytes.NewReader(document)))(t)
 	for _, s := range value.(map[string]any)["components"].(map[string]any)["schemas"].(map[string]any) {
 		if schema := s.(map[string]any); schema["properties"] != nil {
 			schema["additionalProperties"] = false
@@ -78,9 +72,7 @@ func closedSchemas(t *testing.T, document []byte) *jsonschema.Compiler {
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
-	if err := compiler.AddResource("http://pannier/openapi.json", value); err != nil {
-		t.Fatal(err)
-	}
+	need(t, compiler.AddResource("http://pannier/openapi.json", value))
 	return compiler
 }
 
@@ -103,15 +95,9 @@ func checkSchema(t *testing.T, compiler *jsonschema.Compiler, what, pointer stri
 // answerTo sends a request as it is and returns the answer, which must be one of success.
 func (s *sidecarUnderTest) answerTo(t *testing.T, method, target, body string) []byte {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), strings.ToUpper(method), "http://pannier"+target, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must(http.NewRequestWithContext(t.Context(), strings.ToUpper(method), "http://pannier"+target, strings.NewReader(body)))(t)
 	req.Header.Set("Accept", "application/json")
-	res, err := s.HTTP.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must(s.HTTP.Do(req))(t)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != http.StatusOK {

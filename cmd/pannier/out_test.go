@@ -10,9 +10,7 @@ func TestTableIsAligned(t *testing.T) {
 	var out bytes.Buffer
 	s := streams{out: &out}
 	rows := [][]string{{"SLUG", "VERSION", "ABOUT"}, {"a", "日本", "x"}, {"e\u0301t", "", "x"}, {"a\tb\x1b[31m", "1.0", "x"}}
-	if err := s.table(rows); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.table(rows))
 	want := "SLUG     VERSION  ABOUT\n" +
 		"a        日本     x\n" +
 		"e\u0301t" + strings.Repeat(" ", 16) + "x\n" +
@@ -42,9 +40,7 @@ func TestColour(t *testing.T) {
 	}
 	var out bytes.Buffer
 	s := streams{out: &out, paint: paint}
-	if err := s.paintedTable([][]string{{"a", "b"}, {"aaa", "b"}}, func(_, _ int, cell string) string { return paint.bad(cell) }); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.paintedTable([][]string{{"a", "b"}, {"aaa", "b"}}, func(_, _ int, cell string) string { return paint.bad(cell) }))
 	if want := "\x1b[31ma\x1b[0m    \x1b[31mb\x1b[0m\n\x1b[31maaa\x1b[0m  \x1b[31mb\x1b[0m\n"; out.String() != want {
 		t.Errorf("got %q", out.String())
 	}

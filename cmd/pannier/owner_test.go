@@ -88,9 +88,7 @@ chown -R 65531:65531 .`)
 			before := ownersOf(t, victim)
 			refused := tt.severity != "" || tt.roots == "skills/none"
 			for range 2 { // also after a restart, which repairs interrupted changes
-				if err := s.Rescan(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				need(t, s.Rescan(t.Context()))
 				if tt.severity != "" {
 					if c := s.tellsOf(t, "root_foreign_owner"); c.Severity != tt.severity || !strings.Contains(c.Message, "user 65531") {
 						t.Errorf("condition %+v", c)
@@ -104,9 +102,7 @@ chown -R 65531:65531 .`)
 					}
 				}
 				installs(s, !refused)
-				if code := s.terminate(t); code != exitYes {
-					t.Errorf("exit code %d", code)
-				}
+				s.stops(t)
 				if after := ownersOf(t, victim); after != before {
 					t.Fatalf("the directory was changed: before\n%safter\n%s", before, after)
 				}
@@ -131,10 +127,7 @@ printf -- '---\nname: mine\ndescription: Is mine.\n---\nText\n' > ../mine/real.m
 rm -rf skills; ln -s .. skills; chown -hR 65531:65531 . ../evil ../mine`)
 	s := startSidecar(t, w, "--platform-url", "off")
 	for folder, usable := range map[string]bool{"evil": false, "mine": true, "volume": true} {
-		list, err := s.Skills(t.Context(), "", false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must(s.Skills(t.Context(), "", false))(t)
 		i := slices.IndexFunc(list.Skills, func(v *pannier.Entry) bool { return strings.HasSuffix(v.Path, "/"+folder) })
 		if i < 0 {
 			t.Fatalf("%s is not listed: %+v", folder, list.Skills)
@@ -219,9 +212,7 @@ func TestTokenFileOfOtherOwners(t *testing.T) {
 	}
 	// A file that the settings name is the operator's: a link, as of a Kubernetes volume, is followed.
 	s.terminate(t)
-	if err := os.WriteFile(secret, []byte("mounted\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(secret, []byte("mounted\n"), 0o600))
 	writeIn(t, w, "ln -s ../secret mounted")
 	startSidecar(t, w, "--platform-url", server.URL, "--platform-token-file", filepath.Join(w, "mounted"))
 	eventually(t, "the token behind the link is sent", func() error {

@@ -16,10 +16,7 @@ import (
 func listOnce(t *testing.T, w, stateDir string) (skills []*pannier.Skill) {
 	t.Helper()
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
-	list, err := s.Skills(t.Context(), "", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must(s.Skills(t.Context(), "", true))(t)
 	if code := s.terminate(t); code != exitYes {
 		t.Errorf("exit code %d\n%s", code, s.log.String())
 	}
@@ -46,10 +43,7 @@ func TestRestartWithParsedSkills(t *testing.T) {
 		}
 		return nil
 	})
-	kept, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := must(os.ReadFile(file))(t)
 	put := func(content []byte) func() error {
 		return func() error { return os.WriteFile(file, content, 0o600) }
 	}

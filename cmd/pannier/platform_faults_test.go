@@ -42,9 +42,7 @@ func newOddPlatform(t *testing.T, instead func(w http.ResponseWriter, r *http.Re
 		}
 	}))
 	t.Cleanup(p.server.Close)
-	if _, err := p.Seed(testWorkspaceID, testToken); err != nil {
-		t.Fatal(err)
-	}
+	must(p.Seed(testWorkspaceID, testToken))(t)
 	p.agentStarts(t)
 	return p
 }
@@ -149,13 +147,9 @@ func TestPlatformWhoseAuthorityIsReplaced(t *testing.T) {
 	ca := filepath.Join(dir, "cert.pem")
 	s := startSidecar(t, newWorkspace(t), "--config", configOf(t, secure, ca))
 	s.condition(t, "push_failing", true)
-	if err := os.WriteFile(ca, good, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(ca, good, 0o600))
 	p.holds(t)
-	if err := os.WriteFile(ca, []byte("nothing"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(ca, []byte("nothing"), 0o600))
 	s.write(t, skillScript("haiku", "Writes a haiku."))
 	p.holds(t, "Writes a haiku.")
 	s.condition(t, "ca_file_unreadable", true)
@@ -173,16 +167,12 @@ func TestAuthoritiesThatComeLate(t *testing.T) {
 			p := newOddPlatform(t, func(http.ResponseWriter, *http.Request) bool { return false })
 			secure := p.secure(t)
 			ca := filepath.Join(t.TempDir(), "ca.pem")
-			if err := before(ca); err != nil {
-				t.Fatal(err)
-			}
+			need(t, before(ca))
 			s := startSidecar(t, newWorkspace(t), "--config", configOf(t, secure, ca))
 			s.condition(t, "ca_file_unreadable", true)
 			s.condition(t, "push_failing", true)
 			good := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
-			if err := errors.Join(os.WriteFile(ca+".new", good, 0o600), os.Rename(ca+".new", ca)); err != nil {
-				t.Fatal(err)
-			}
+			need(t, errors.Join(os.WriteFile(ca+".new", good, 0o600), os.Rename(ca+".new", ca)))
 			p.holds(t)
 			s.condition(t, "ca_file_unreadable", false)
 			s.condition(t, "push_failing", false)
@@ -205,9 +195,7 @@ func (p *oddPlatform) secure(t *testing.T) *httptest.Server {
 func configOf(t *testing.T, secure *httptest.Server, ca string) string {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "pannier.yaml")
-	if err := os.WriteFile(config, []byte("platform:\n  url: "+secure.URL+"\n  ca_file: "+ca+"\n  token_file: "+tokenFile(t)+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(config, []byte("platform:\n  url: "+secure.URL+"\n  ca_file: "+ca+"\n  token_file: "+tokenFile(t)+"\n"), 0o600))
 	return config
 }
 
@@ -231,9 +219,7 @@ func TestPlatformThatRefusedTheCard(t *testing.T) {
 			s := startSidecar(t, newWorkspace(t), "--platform-url", p.server.URL, "--platform-events=false", "--platform-token-file", tokenFile(t))
 			s.condition(t, "push_failing", true)
 			p.instead.Store(&usual)
-			if err := ask(t, s); err != nil {
-				t.Fatal(err)
-			}
+			need(t, ask(t, s))
 			p.holds(t)
 			s.condition(t, "push_failing", false)
 		})
@@ -284,12 +270,7 @@ func TestAgentThatRegistersDuringAChange(t *testing.T) {
 	const events = "pannier_watch_events_total"
 	before := s.metric(t, events)
 	s.write(t, skillScript("haiku", "Writes three haiku."))
-	eventually(t, "the change is noticed", func() error {
-		if s.metric(t, events) == before {
-			return errors.New("it is not")
-		}
-		return nil
-	})
+	until(t, "the change is noticed", func() bool { return s.metric(t, events) != before })
 	registered.Store(true)
 	p.agentStarts(t)
 	p.holds(t, "Writes three haiku.", `"x_team":"blue"`)

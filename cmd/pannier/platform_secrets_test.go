@@ -23,9 +23,7 @@ func TestPlatformTokenFileMode(t *testing.T) {
 		mode     os.FileMode
 		severity pannier.Severity
 	}{{0o600, ""}, {0o640, ""}, {0o644, pannier.SeverityInfo}, {0o666, pannier.SeverityWarning}, {0o660, pannier.SeverityWarning}, {0o600, ""}} {
-		if err := os.Chmod(file, test.mode); err != nil {
-			t.Fatal(err)
-		}
+		need(t, os.Chmod(file, test.mode))
 		s.write(t, skillScript(fmt.Sprintf("s%d", i), "Has the token read.")) // by the push that follows
 		s.settled(t)
 		eventually(t, fmt.Sprintf("health tells of %v", test.mode), func() error {
@@ -60,9 +58,7 @@ func TestPlatformHeaderFromFile(t *testing.T) {
 	}))
 	defer server.Close()
 	file := filepath.Join(t.TempDir(), "tenant")
-	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(file, []byte(secret+"\n"), 0o600))
 	s := startSidecar(t, newWorkspace(t), "--platform-url", server.URL, "--platform-token-file", tokenFile(t),
 		"--platform-header", "x-tenant=@"+file, "--platform-header", "x-at=@@here")
 	eventually(t, "the headers are sent", func() error {

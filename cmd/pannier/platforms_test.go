@@ -27,9 +27,7 @@ func settingsOf(t *testing.T, urls ...string) string {
 		text += "- url: " + url + "\n"
 	}
 	path := filepath.Join(t.TempDir(), "pannier.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -59,10 +57,7 @@ func TestPlatformThatHangsHarmsNoOther(t *testing.T) {
 			return nil
 		})
 	}
-	card, err := s.Card(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := must(s.Card(t.Context()))(t)
 	eventually(t, "health tells the three apart", func() error {
 		h, err := s.Health(t.Context())
 		if err != nil {
@@ -148,18 +143,12 @@ func TestKilledSidecarWithSeveralPlatforms(t *testing.T) {
 func (p *platformUnderTest) register(t *testing.T, id, token, card string) string {
 	t.Helper()
 	body := fmt.Sprintf(`{"id":%q,"url":"http://agent.example","agent_card":%s}`, id, card)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+molecule.PathRegister, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must(http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+molecule.PathRegister, strings.NewReader(body)))(t)
 	req.Header.Set("Content-Type", "application/json")
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must(http.DefaultClient.Do(req))(t)
 	defer res.Body.Close()
 	var made dev.RegisterResponse
 	if err := json.NewDecoder(res.Body).Decode(&made); err != nil || res.StatusCode != http.StatusOK {
@@ -195,10 +184,7 @@ func TestAgentThatStartsDoesNotKeepItsCard(t *testing.T) {
 // tagged asks the socket for something and returns the answer with its tag.
 func (s *sidecarUnderTest) tagged(t *testing.T, target string) (body, tag string) {
 	t.Helper()
-	res, err := (&http.Client{Transport: overSocket(s.socket)}).Get("http://pannier" + target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must((&http.Client{Transport: overSocket(s.socket)}).Get("http://pannier" + target))(t)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != http.StatusOK {

@@ -178,9 +178,7 @@ func TestPolicyOfTheSettings(t *testing.T) {
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("pdf", "Reads it."))
 	settings := filepath.Join(t.TempDir(), "pannier.yaml")
-	if err := os.WriteFile(settings, []byte("policy:\n  skills:\n    pdf: {enabled: false}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(settings, []byte("policy:\n  skills:\n    pdf: {enabled: false}\n"), 0o600))
 	s := startSidecar(t, w, "--platform-url", "off", "--config", settings)
 	s.judged(t, "pdf", pannier.StateDisabled, pannier.EnvironmentSidecar)
 	if out, code := s.run("policy", "set", "pdf", "--enabled=true"); code != 0 {
@@ -201,9 +199,7 @@ func TestWhoMayChange(t *testing.T) {
 	s := startSidecar(t, w, "--platform-url", "off", "--socket-mode", "0666", "--write-uids", "65532")
 	program := filepath.Join(shortDir(t), "pannier") // where others may reach it
 	writeIn(t, filepath.Dir(program), "cp "+binary+" pannier; chmod 755 . pannier")
-	if err := os.Chmod(filepath.Dir(s.socket), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.Chmod(filepath.Dir(s.socket), 0o755))
 	ask := func(uid uint32, args ...string) (string, int) {
 		cmd := exec.Command(program, append(args, "--socket", s.socket)...)
 		cmd.Env, cmd.Dir = cleanEnviron(), filepath.Dir(program)
@@ -242,9 +238,7 @@ func TestNoChangeWithoutAudit(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	s.judged(t, "pdf", pannier.StateEligible, pannier.EnvironmentSidecar)
-	if err := os.Remove(filepath.Join(stateDir, testWorkspaceID, "audit")); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.Remove(filepath.Join(stateDir, testWorkspaceID, "audit")))
 	if out, code := s.run("policy", "set", "pdf", "--enabled=false"); code != 0 { // without a restart
 		t.Errorf("exit code %d\n%s", code, out)
 	}

@@ -40,10 +40,7 @@ func serveUnready(t *testing.T) (socket string) {
 	t.Helper()
 	socket = filepath.Join(shortDir(t), "s")
 	ctx, cancel := context.WithCancel(context.Background())
-	ln, err := api.Listen(ctx, socket, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must(api.Listen(ctx, socket, 0o600))(t)
 	h := api.New(api.Options{
 		Snapshot: func() *pannier.Snapshot { return nil },
 		Alive:    func() error { return errors.New("the loop stands") },
@@ -66,9 +63,7 @@ func TestProbe(t *testing.T) {
 		checkProbe(t, s.socket, exitYes, "", flags...)
 	}
 	checkProbe(t, s.socket, exitUnknown, "only one of --startup, --ready, --live can be given", "--ready", "--live")
-	if code := s.terminate(t); code != exitYes {
-		t.Errorf("exit code %d", code)
-	}
+	s.stops(t)
 	checkProbe(t, s.socket, exitNoSidecar, "no sidecar answers at "+s.socket)
 }
 
@@ -87,10 +82,7 @@ func TestProbeWithoutSidecar(t *testing.T) {
 	checkProbe(t, filepath.Join(dir, "none"), exitNoSidecar, "\nhint: ", "--live")
 
 	left := filepath.Join(dir, "left") // by a process that was killed
-	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: left, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must(net.ListenUnix("unix", &net.UnixAddr{Name: left, Net: "unix"}))(t)
 	ln.SetUnlinkOnClose(false)
 	ln.Close()
 	checkProbe(t, left, exitNoSidecar, "no sidecar answers")

@@ -34,6 +34,34 @@ func eventually(t testing.TB, what string, outcome func() error) {
 	fixture.Eventually(t, what, outcome)
 }
 
+// until waits until a condition holds.
+func until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	eventually(t, what, func() error {
+		if !holds() {
+			return errors.New("it does not hold")
+		}
+		return nil
+	})
+}
+
+// need ends the test if there is an error.
+func need(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// must returns a function that returns a value, or ends the test if there is an error.
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		need(t, err)
+		return value
+	}
+}
+
 func newWorkspace(t *testing.T) string { return fixture.NewWorkspace(t) }
 
 func shortDir(t *testing.T) string { return fixture.ShortDir(t) }
@@ -94,9 +122,7 @@ func startProcess(t testing.TB, cmd *exec.Cmd) *process {
 	args := cmd.Args[1:]
 	p.cmd.Env = cleanEnviron()
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	need(t, p.cmd.Start())
 	go func() { p.done <- p.cmd.Wait() }()
 	t.Cleanup(func() {
 		p.kill()
@@ -133,9 +159,7 @@ func (p *process) kill() {
 // terminate asks the process to stop and returns its exit code.
 func (p *process) terminate(t testing.TB) int {
 	t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	need(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	select {
 	case <-p.done:
 		p.done <- nil
@@ -143,6 +167,20 @@ func (p *process) terminate(t testing.TB) int {
 		t.Fatal("the process does not stop")
 	}
 	return p.cmd.ProcessState.ExitCode()
+}
+
+// stops asks the process to stop, which it must do without a failure.
+func (p *process) stops(t testing.TB) {
+	t.Helper()
+	if code := p.terminate(t); code != exitYes {
+		t.Fatalf("exit code %d", code)
+	}
+}
+
+// logs waits until the process has logged a text.
+func (p *process) logs(t testing.TB, text string) {
+	t.Helper()
+	until(t, "the log has "+text, func() bool { return strings.Contains(p.log.String(), text) })
 }
 
 // sidecarUnderTest is a sidecar process on a workspace of its own.
@@ -195,9 +233,7 @@ func (s *sidecarUnderTest) entry(t *testing.T, slug string) (*pannier.Entry, err
 // settled waits until everything that was written is served and the platform has the card of it.
 func (s *sidecarUnderTest) settled(t *testing.T) {
 	t.Helper()
-	if err := s.Rescan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.Rescan(t.Context()))
 	s.acknowledged(t)
 }
 
@@ -307,9 +343,7 @@ func (p *platformUnderTest) stored() (string, error) {
 func tokenFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(path, []byte(testToken+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(path, []byte(testToken+"\n"), 0o600))
 	return path
 }
 
@@ -340,19 +374,13 @@ func reserveAddress(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bound, err := unix.Getsockname(fd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bound := must(unix.Getsockname(fd))(t)
 	return fmt.Sprintf("127.0.0.1:%d", bound.(*unix.SockaddrInet4).Port)
 }
 
 func (r *recorder) up(t *testing.T) {
 	t.Helper()
-	ln, err := net.Listen("tcp", r.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must(net.Listen("tcp", r.addr))(t)
 	r.server = httptest.NewUnstartedServer(http.HandlerFunc(r.take))
 	r.server.Listener.Close()
 	r.server.Listener = ln

@@ -32,9 +32,7 @@ func TestPromotionThatAPlatformRefuses(t *testing.T) {
 	}))
 	defer server.Close()
 	w, stateDir, packet := newWorkspace(t), t.TempDir(), filepath.Join(t.TempDir(), "packet.json")
-	if err := os.WriteFile(packet, []byte(`{"promote_to_skill": true, "repetition_signal": "five times", "summary": "Back up"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(packet, []byte(`{"promote_to_skill": true, "repetition_signal": "five times", "summary": "Back up"}`), 0o600))
 	args := []string{
 		"--platform-url", server.URL, "--platform-token-file", tokenFile(t), "--platform-read-back=false", "--platform-events=false", "--state-dir", stateDir,
 	}

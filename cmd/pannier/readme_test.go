@@ -20,10 +20,7 @@ type step struct{ command, output string }
 // readmeSteps returns the transcript of the README.
 func readmeSteps(t *testing.T) []step {
 	t.Helper()
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := must(os.ReadFile("../../README.md"))(t)
 	_, rest, ok := strings.Cut(string(readme), "<!-- tested by TestReadmeTranscript: it runs these")
 	_, rest, opened := strings.Cut(rest, "```console\n")
 	block, _, closed := strings.Cut(rest, "```\n")
@@ -44,10 +41,7 @@ func readmeSteps(t *testing.T) []step {
 // readmeCommand returns a command line of the README that stands in a block of its own.
 func readmeCommand(t *testing.T, beginning string) string {
 	t.Helper()
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := must(os.ReadFile("../../README.md"))(t)
 	for line := range strings.Lines(string(readme)) {
 		if strings.HasPrefix(line, beginning) {
 			return strings.TrimSpace(line)
@@ -68,9 +62,7 @@ func readmeSidecar(t *testing.T) (dir string, environ []string) {
 	run := strings.TrimPrefix(readmeCommand(t, goRun+"run "), goRun)
 	p := &process{cmd: exec.Command(binary, strings.Fields(run)...), done: make(chan error, 1), log: &lockedBuffer{}}
 	p.cmd.Dir, p.cmd.Env, p.cmd.Stderr = dir, environ, p.log
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	need(t, p.cmd.Start())
 	go func() { p.done <- p.cmd.Wait() }()
 	t.Cleanup(p.kill)
 	c := client.New(socket)
@@ -109,16 +101,11 @@ func copyTracked(t *testing.T, repo, dir, to string) {
 	out, err := list.Output()
 	if err != nil || len(out) == 0 {
 		t.Logf("git ls-files: %v; every file of %s is copied", err, dir)
-		if err := os.CopyFS(to, os.DirFS(filepath.Join(repo, dir))); err != nil {
-			t.Fatal(err)
-		}
+		need(t, os.CopyFS(to, os.DirFS(filepath.Join(repo, dir))))
 		return
 	}
 	for _, name := range strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 }) {
-		rel, err := filepath.Rel(dir, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rel := must(filepath.Rel(dir, name))(t)
 		from, to := filepath.Join(repo, name), filepath.Join(to, rel)
 		info, err := os.Stat(from)
 		if errors.Is(err, fs.ErrNotExist) {

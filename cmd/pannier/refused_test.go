@@ -86,15 +86,9 @@ func TestRefusedChangesLeaveNothing(t *testing.T) {
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", t.TempDir())
 	before := treeOf(t, s.workspace)
 	for _, tt := range refusedChanges() {
-		req, err := http.NewRequestWithContext(t.Context(), tt.method, "http://pannier"+tt.target, bytes.NewReader(tt.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := must(http.NewRequestWithContext(t.Context(), tt.method, "http://pannier"+tt.target, bytes.NewReader(tt.body)))(t)
 		req.Header.Set("Content-Type", "application/octet-stream")
-		res, err := s.HTTP.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must(s.HTTP.Do(req))(t)
 		text, _ := io.ReadAll(res.Body)
 		res.Body.Close()
 		if tt.code != "" && (res.StatusCode < 400 || !bytes.Contains(text, []byte(`"code":"`+tt.code+`"`)) || !bytes.Contains(text, []byte(`"hint":"`))) {
@@ -117,9 +111,7 @@ func TestRefusedCommandsLeaveNothing(t *testing.T) {
 		var commands [][]string
 		for i, tt := range refusedChanges() {
 			file := filepath.Join(from, fmt.Sprintf("%d.tgz", i))
-			if err := os.WriteFile(file, tt.body, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			need(t, os.WriteFile(file, tt.body, 0o600))
 			if tt.method == "POST" && tt.target == "/v1/skills" && (!bare || tt.code != "install.exists") {
 				commands = append(commands, []string{"install", file})
 			}
@@ -130,14 +122,10 @@ func TestRefusedCommandsLeaveNothing(t *testing.T) {
 			settings: common + "state_dir: " + state + "\n", stateless: common + "state_dir: none\n",
 			disabled: common + "state_dir: " + state + "\ninstall:\n  enabled: false\n",
 		} {
-			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			need(t, os.WriteFile(name, []byte(text), 0o600))
 		}
 		good := filepath.Join(from, "good.tgz")
-		if err := os.WriteFile(good, archiveOf("own", "1"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		need(t, os.WriteFile(good, archiveOf("own", "1"), 0o600))
 		commands = append(
 			commands, []string{"uninstall", "own"}, []string{"rollback", "own"}, []string{"update", "own", good},
 			[]string{"uninstall", "none"}, []string{"uninstall", "own", "--expected-fingerprint", ""}, []string{"rollback", "own", "--expected-fingerprint="},

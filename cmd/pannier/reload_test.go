@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -34,12 +33,7 @@ func TestReloadMetrics(t *testing.T) {
 	}
 	scanned := s.metric(t, "pannier_last_scan_timestamp_seconds")
 	s.write(t, "printf -- '---\\nname: two\\ndescription: Is two.\\n---\\nDo it.\\n' > skills/one/SKILL.md")
-	eventually(t, "another scan", func() error {
-		if s.metric(t, "pannier_last_scan_timestamp_seconds") == scanned {
-			return errors.New("there is none")
-		}
-		return nil
-	})
+	until(t, "another scan", func() bool { return s.metric(t, "pannier_last_scan_timestamp_seconds") != scanned })
 	if got := s.metric(t, success); got != before {
 		t.Errorf("%s has changed from %v to %v while config.yaml is broken", success, before, got)
 	}
@@ -62,10 +56,7 @@ for d in skills/pdf skills/a/pdf; do printf -- '---\nname: pdf\ndescription: Is 
 	s.hasEvent(t, pannier.EventCatalogUpdated, `"collisions":[{"slug":"pdf","winner":"skills/pdf","loser":"skills/a/pdf","rule":"depth"}]`)
 	warnings := func() (n int) {
 		for _, e := range s.all(t) {
-			text, err := compactJSON(e.Data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must(compactJSON(e.Data))(t)
 			if e.Type == pannier.EventSkillWarning && strings.Contains(string(text), "skill.slug.shared") {
 				n++
 			}

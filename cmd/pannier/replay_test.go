@@ -38,32 +38,24 @@ func record(t *testing.T) *recorded {
 	r.load(t, "second")
 	r.edit(t, "printf 'another\n' > skills/second/refs/a.md; sed s/edited/changed/ skills/second/SKILL.md > .new; mv .new skills/second/SKILL.md")
 	r.edit(t, "mv skills/third .gone")
-	if _, err := s.SetPolicy(t.Context(), "first", "", pannier.PolicyChange{AllowImplicit: pannier.Toggle{Given: true, To: new(false)}}); err != nil {
-		t.Fatal(err)
-	}
+	must(s.SetPolicy(t.Context(), "first", "", pannier.PolicyChange{AllowImplicit: pannier.Toggle{Given: true, To: new(false)}}))(t)
 	r.settles(t)
 	r.edit(t, "mkdir .new; sed s/first/fourth/ skills/first/SKILL.md > .new/SKILL.md; mv .new skills/fourth")
 	r.hasEvent(t, pannier.EventSkillStateChanged, `"slug":"fourth"`)
 	r.load(t, "first")
 	r.load(t, "second")
-	if _, err := s.RunCommand(t.Context(), "fourth", "now <&>"); err != nil {
-		t.Fatal(err)
-	}
+	must(s.RunCommand(t.Context(), "fourth", "now <&>"))(t)
 	if text, digest, err := s.File(t.Context(), "second", "refs/a.md"); err != nil || string(text) != "another\n" || digest != pannier.DigestOf(text) {
 		t.Fatalf("%q %s %v", text, digest, err)
 	}
 	r.events = s.all(t)
-	if code := s.terminate(t); code != exitYes {
-		t.Fatalf("exit code %d", code)
-	}
+	s.stops(t)
 	return r
 }
 
 func (r *recorded) load(t *testing.T, slug string) {
 	t.Helper()
-	if _, err := r.Content(t.Context(), slug); err != nil {
-		t.Fatal(err)
-	}
+	must(r.Content(t.Context(), slug))(t)
 }
 
 // edit changes the workspace by a script whose last step is all that shows in the catalog.
@@ -76,13 +68,8 @@ func (r *recorded) edit(t *testing.T, script string) {
 // settles waits until what is on the disk is served and has been told.
 func (r *recorded) settles(t *testing.T) {
 	t.Helper()
-	if err := r.Rescan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	list, err := r.Skills(t.Context(), "", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, r.Rescan(t.Context()))
+	list := must(r.Skills(t.Context(), "", false))(t)
 	r.digest = list.Digest
 	r.hasEvent(t, pannier.EventCatalogUpdated, r.digest.String())
 }
@@ -91,9 +78,7 @@ func (r *recorded) settles(t *testing.T) {
 func (r *recorded) replay(t *testing.T, args ...string) (out string, code int) {
 	t.Helper()
 	settings := filepath.Join(t.TempDir(), "settings.yaml")
-	if err := os.WriteFile(settings, []byte("workspace: "+r.workspace+"\nenvironment:\n  own: block\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(settings, []byte("workspace: "+r.workspace+"\nenvironment:\n  own: block\n"), 0o600))
 	cmd := exec.Command(binary, append([]string{"replay", "--config", settings}, args...)...)
 	cmd.Env = cleanEnviron()
 	text, _ := cmd.CombinedOutput()
@@ -166,13 +151,9 @@ func TestReplayOfResources(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := s.Prompt(t.Context(), pannier.Turn{Format: "molecule"}); err != nil {
-		t.Fatal(err)
-	}
+	must(s.Prompt(t.Context(), pannier.Turn{Format: "molecule"}))(t)
 	r.hasEvent(t, pannier.EventSkillLoaded, `"path":"examples/one.md"`)
-	if code := s.terminate(t); code != exitYes {
-		t.Fatalf("exit code %d", code)
-	}
+	s.stops(t)
 	if report := r.replays(t, r.journal, exitYes); report.Verdict != replay.Equal {
 		t.Errorf("%+v", report)
 	}
@@ -224,15 +205,10 @@ func (r *recorded) print(t *testing.T, path string, events []pannier.Event) {
 	t.Helper()
 	var text []byte
 	for _, e := range events {
-		line, err := compactJSON(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must(compactJSON(e))(t)
 		text = append(append(text, line...), '\n')
 	}
-	if err := os.WriteFile(path, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(path, text, 0o644))
 }
 
 // TestReplayOfParts: what the events do not tell is not taken for a difference, nor for none.
@@ -255,9 +231,7 @@ func TestReplayOfParts(t *testing.T) {
 		"array": `{"seq":1,"type":"skill_catalog_updated","data":[]}` + "\n",
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		need(t, os.WriteFile(path, []byte(text), 0o644))
 		if out, code := r.run("replay", path); code != exitUnknown || !strings.Contains(out, "hint: ") {
 			t.Errorf("%s: exit code %d: %s", name, code, out)
 		}

@@ -24,18 +24,14 @@ func TestReplayCalls(t *testing.T) {
 	enable := func(enabled string) {
 		t.Helper()
 		text := "workspace: " + w + "\nenvironment:\n  own: block\ntools:\n  enabled: " + enabled + "\n"
-		if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		need(t, os.WriteFile(settings, []byte(text), 0o600))
 	}
 	s := startSidecar(t, w, "--tools-enabled", "--tools-runner=self", "--scan=report", "--state-dir", state, "--platform-url", "off")
 	s.refusedBy(t, pannier.ToolNotAllowed)
 	s.runs(t, exitYes, "sha256:", "tool", "allow", "repo-review")
 	s.runs(t, exitYes, "report\n{}\n", "tool", "call", reportTool)
 	s.hasEvent(t, pannier.EventSkillToolCalled, reportTool)
-	if code := s.terminate(t); code != exitYes {
-		t.Fatalf("exit code %d", code)
-	}
+	s.stops(t)
 	journal := filepath.Join(state, testWorkspaceID, "journal")
 	differs := func(want string) {
 		t.Helper()
@@ -76,19 +72,13 @@ func TestReplayExplainsATool(t *testing.T) {
 	writeIn(t, w, toolFile("skills/calc/tools/calc.py", "add")+`mkdir skills/needy; printf -- '---\nname: needy\ndescription: Needs it.\ndependencies: {api_keys: [NEEDY_KEY]}\n---\nDo it.\n' > skills/needy/SKILL.md`)
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", state, "--turn-events-text")
 	s.offers(t, "skill.calc.add")
-	if _, err := s.Resolve(t.Context(), pannier.Turn{Text: "/skill:needy"}); err != nil {
-		t.Fatal(err)
-	}
+	must(s.Resolve(t.Context(), pannier.Turn{Text: "/skill:needy"}))(t)
 	s.hasEvent(t, pannier.EventTurnResolved, `"skills":[{"slug":"needy","state":"rejected","reason":"dependency_missing","codes":["missing_api_key"],"subjects":["NEEDY_KEY"]}],`+
 		`"excluded_tools":[{"name":"skill.calc.add","reason":"`+pannier.ToolsDisabled+`"}]`)
-	if code := s.terminate(t); code != exitYes {
-		t.Fatalf("exit code %d", code)
-	}
+	s.stops(t)
 	settings := filepath.Join(t.TempDir(), "settings.yaml")
 	for enabled, want := range map[string]string{"false": "", "true": `: excluded_tools.skill.calc.add was [{"name":"skill.calc.add","reason":"` + pannier.ToolsDisabled + `"}], is null`} {
-		if err := os.WriteFile(settings, []byte("environment:\n  own: block\ntools:\n  enabled: "+enabled+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		need(t, os.WriteFile(settings, []byte("environment:\n  own: block\ntools:\n  enabled: "+enabled+"\n"), 0o600))
 		out, code := runCommand(t, cleanEnviron(), "replay", "--workspace", w, "--config", settings, filepath.Join(state, testWorkspaceID, "journal"))
 		if !strings.Contains(out, want) || want == "" && strings.Contains(out, "excluded_tools") {
 			t.Errorf("tools.enabled: %s: exit code %d: %s", enabled, code, out)

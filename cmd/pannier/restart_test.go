@@ -22,14 +22,9 @@ func TestRestartGoesOnWhereItStopped(t *testing.T) {
 	args := []string{"--platform-url", "off", "--state-dir", stateDir}
 
 	s := startSidecar(t, w, args...)
-	before, err := s.Skills(t.Context(), "", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must(s.Skills(t.Context(), "", false))(t)
 	s.eventsAre(t, 1)
-	if code := s.terminate(t); code != exitYes {
-		t.Errorf("exit code %d", code)
-	}
+	s.stops(t)
 
 	s = startSidecar(t, w, args...)
 	same, err := s.Skills(t.Context(), "", false)
@@ -146,10 +141,7 @@ printf -- '---\nname: seo\n---\n\n# Write pages\n' > skills/seo/SKILL.md`)
 	s.serves(t, "calc", "Adds two numbers.")
 	s.serves(t, "seo", "Write pages")
 	s.acknowledged(t)
-	before, err := s.Skills(t.Context(), "", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must(s.Skills(t.Context(), "", false))(t)
 	pushed := len(platform.received())
 	for range 2 {
 		s.terminate(t)
@@ -180,9 +172,7 @@ func TestEventsAreFollowed(t *testing.T) {
 	follower.Env = cleanEnviron()
 	out := &lockedBuffer{}
 	follower.Stdout, follower.Stderr = out, out
-	if err := follower.Start(); err != nil {
-		t.Fatal(err)
-	}
+	need(t, follower.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- follower.Wait() }()
 	t.Cleanup(func() { follower.Process.Kill(); <-ended; ended <- nil })
@@ -194,9 +184,7 @@ func TestEventsAreFollowed(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := s.Content(t.Context(), "told"); err != nil {
-		t.Fatal(err)
-	}
+	must(s.Content(t.Context(), "told"))(t)
 	eventually(t, "the follower is told of the load", func() error {
 		if !strings.Contains(out.String(), `"type":"skill_loaded"`) {
 			return fmt.Errorf("printed %q", out)
@@ -210,9 +198,7 @@ func TestEventsAreFollowed(t *testing.T) {
 		}
 	}
 	// The end of the sidecar ends the stream, and does not wait for it.
-	if code := s.terminate(t); code != exitYes {
-		t.Errorf("exit code %d", code)
-	}
+	s.stops(t)
 	<-ended
 	ended <- nil
 }

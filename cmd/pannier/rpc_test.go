@@ -27,9 +27,7 @@ func TestRPC(t *testing.T) {
 	}
 	defer conn.CloseNow()
 	ask := func(text string) {
-		if err := conn.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		need(t, conn.Write(ctx, websocket.MessageText, []byte(text)))
 	}
 	// Until it comes, whatever else there is to be told is passed over.
 	comes := func(parts ...string) {

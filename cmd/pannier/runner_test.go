@@ -32,10 +32,7 @@ type hubUnderTest struct {
 
 func startHub(t testing.TB) *hubUnderTest {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must(os.MkdirTemp("", "run"))(t)
 	h := &hubUnderTest{Hub: runner.NewHub("", nil), socket: filepath.Join(dir, "s"), dir: dir}
 	ln, err := net.Listen("unix", h.socket)
 	if err == nil {
@@ -70,30 +67,17 @@ func (h *hubUnderTest) runnerCommand(args ...string) *exec.Cmd {
 
 func (h *hubUnderTest) await(t testing.TB) {
 	t.Helper()
-	eventually(t, "the runner connects", func() error {
-		if !h.Report().Connected {
-			return errors.New("it is not connected")
-		}
-		return nil
-	})
+	until(t, "the runner connects", func() bool { return h.Report().Connected })
 }
 
 // shellJob is a call of a tool that runs a command in a new skill.
 func (h *hubUnderTest) shellJob(t testing.TB, command ...string) pannier.ToolJob {
 	t.Helper()
 	dir := filepath.Join(h.dir, "skill")
-	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte("text"), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte("text"), 0o644)))
+	root := must(os.OpenRoot(dir))(t)
 	defer root.Close()
-	p, err := fingerprint.Of(t.Context(), root, ".", fingerprint.Options{Manifest: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(fingerprint.Of(t.Context(), root, ".", fingerprint.Options{Manifest: true}))(t)
 	return pannier.ToolJob{
 		ID: "c", Name: "skill.a.b", Kind: pannier.RuntimeShell, Skill: "a", SkillDir: dir, Files: p.Manifest, Fingerprint: p.Digest, Command: command,
 		Arguments: json.RawMessage(`{}`), Timeout: time.Minute, Sandbox: pannier.SandboxRequired,
@@ -224,14 +208,8 @@ func TestIdleRunnerIsSmall(t *testing.T) {
 
 func residentMemory(t testing.TB, pid int) int {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages, err := strconv.Atoi(strings.Fields(string(text))[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid)))(t)
+	pages := must(strconv.Atoi(strings.Fields(string(text))[1]))(t)
 	return pages * os.Getpagesize()
 }
 
@@ -272,9 +250,7 @@ func TestRunnerCheck(t *testing.T) {
 		t.Errorf("%s, %v", out, err)
 	}
 	shims := t.TempDir() // out of the sandbox
-	if err := os.WriteFile(filepath.Join(shims, "python3"), []byte("#!/bin/sh\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(filepath.Join(shims, "python3"), []byte("#!/bin/sh\n"), 0o755))
 	cmd := check()
 	cmd.Env = append(cmd.Env, "PATH="+shims+":/usr/bin:/bin")
 	if out, err = cmd.CombinedOutput(); err != nil || strings.Contains(string(out), shims) {

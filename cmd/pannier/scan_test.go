@@ -19,10 +19,7 @@ func shellFingerprint(t *testing.T, dir string) string {
 			printf '%s\0%s\0%s\n' "$path" "$mark" "$(sha256sum < "$path" | cut -d ' ' -f 1)"
 		done | sha256sum`)
 	cmd.Dir = dir
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must(cmd.Output())(t)
 	return "sha256:" + strings.Fields(string(out))[0]
 }
 
@@ -55,9 +52,7 @@ func TestFingerprintsFollowTheFiles(t *testing.T) {
 		t.Error("the fingerprint did not change with the files")
 	}
 	s.write(t, "printf 'exit 1\n' >> skills/pdf/scripts/run") // below it: it is not, so somebody asks
-	if err := s.Rescan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.Rescan(t.Context()))
 	s.hasFingerprint(t, "pdf")
 	d, err := s.Skill(t.Context(), "pdf", "")
 	if err != nil || d.Fingerprint != s.hasFingerprint(t, "pdf") || d.Scan != nil || s.hasFingerprint(t, "csv") != other {
@@ -72,10 +67,7 @@ func TestFingerprintsFollowTheFiles(t *testing.T) {
 
 func (s *sidecarUnderTest) version(t *testing.T) uint64 {
 	t.Helper()
-	list, err := s.Skills(t.Context(), "", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must(s.Skills(t.Context(), "", false))(t)
 	return list.SnapshotVersion
 }
 
@@ -122,9 +114,7 @@ func TestScanBlocksASkill(t *testing.T) {
 	s.blockedBy(t, "tool", "scan.file.elf")
 
 	s.write(t, "rm -r skills/tool/bin")
-	if err := s.Rescan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.Rescan(t.Context()))
 	s.judged(t, "tool", pannier.StateEligible, pannier.EnvironmentSidecar)
 	s.hasFingerprint(t, "tool")
 	if d, err := s.Skill(t.Context(), "tool", ""); err != nil || d.Scan != nil {
@@ -135,9 +125,7 @@ func TestScanBlocksASkill(t *testing.T) {
 	s = startSidecar(t, w, args...)
 	s.judged(t, "tool", pannier.StateEligible, pannier.EnvironmentSidecar)
 	s.write(t, `mkdir skills/tool/bin; printf '\177ELF\002\001\001' > skills/tool/bin/tool`)
-	if err := s.Rescan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.Rescan(t.Context()))
 	s.judged(t, "tool", pannier.StateIneligible, pannier.EnvironmentSidecar) // what it was is known
 }
 

@@ -16,20 +16,11 @@ import (
 // sendFiles posts a body as a page does, and returns the status and the answer.
 func sendFiles(t *testing.T, s *sidecarUnderTest, target, media string, body []byte) (int, []byte) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pannier"+target, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must(http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pannier"+target, bytes.NewReader(body)))(t)
 	req.Header.Set("Content-Type", media)
-	res, err := s.HTTP.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must(s.HTTP.Do(req))(t)
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(io.ReadAll(res.Body))(t)
 	return res.StatusCode, text
 }
 
@@ -47,9 +38,7 @@ func parts(t *testing.T, files ...string) (media string, body []byte) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	need(t, w.Close())
 	return w.FormDataContentType(), b.Bytes()
 }
 
@@ -132,14 +121,9 @@ pack/c c installed`
 
 func getJSON(t *testing.T, s *sidecarUnderTest, path string, into any) {
 	t.Helper()
-	res, err := s.HTTP.Get("http://pannier" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must(s.HTTP.Get("http://pannier" + path))(t)
 	defer res.Body.Close()
-	if err := json.NewDecoder(res.Body).Decode(into); err != nil {
-		t.Fatal(err)
-	}
+	need(t, json.NewDecoder(res.Body).Decode(into))
 }
 
 // TestFilesOfABrowser: files with relative paths are a skill, or several, and follow the rules of archives.

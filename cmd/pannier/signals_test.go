@@ -23,10 +23,7 @@ type blackHole struct {
 
 func newBlackHole(t *testing.T) *blackHole {
 	t.Helper()
-	ln, err := net.Listen("tcp", reserveAddress(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must(net.Listen("tcp", reserveAddress(t)))(t)
 	b := &blackHole{Listener: ln, ended: make(chan struct{})}
 	go func() {
 		defer close(b.ended)
@@ -72,18 +69,11 @@ func TestStartWaitsForNobody(t *testing.T) {
 		_, err := s.entry(t, "first")
 		return err
 	})
-	eventually(t, "the platform hangs", func() error {
-		if platform.taken() == 0 {
-			return errors.New("nobody has asked it")
-		}
-		return nil
-	})
+	until(t, "the platform hangs", func() bool { return platform.taken() != 0 })
 	for _, flag := range []string{"--startup", "--ready", "--live"} {
 		checkProbe(t, s.socket, exitYes, "", flag)
 	}
-	if code := s.terminate(t); code != exitYes {
-		t.Errorf("exit code %d", code)
-	}
+	s.stops(t)
 }
 
 // TestSigtermInABurstParksTheCard ends a sidecar in the midst of changes that a hanging platform has not got.
@@ -96,16 +86,9 @@ func TestSigtermInABurstParksTheCard(t *testing.T) {
 	for i := range 5 {
 		s.write(t, skillScript(fmt.Sprintf("burst-%d", i), "One of a burst."))
 	}
-	eventually(t, "a card hangs", func() error {
-		if hole.taken() == 0 {
-			return errors.New("nobody has asked the platform")
-		}
-		return nil
-	})
+	until(t, "a card hangs", func() bool { return hole.taken() != 0 })
 	s.write(t, skillScript("burst-5", "The last of a burst."))
-	if code := s.terminate(t); code != exitYes {
-		t.Errorf("exit code %d", code)
-	}
+	s.stops(t)
 	hole.letGo()
 	platform := &recorder{addr: hole.Addr().String()}
 	platform.up(t)
@@ -121,18 +104,13 @@ func TestSigtermInABurstParksTheCard(t *testing.T) {
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	systemd := listenAsSystemd(t, filepath.Join(shortDir(t), "n"), "")
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off")
-	conn, err := net.Dial("unix", s.socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.Dial("unix", s.socket))(t)
 	defer conn.Close()
 	fmt.Fprintf(conn, "%s /v1/resolve HTTP/1.1\r\nHost: pannier\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n", http.MethodPost)
 	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, " 100 ") {
 		t.Fatalf("the request is not under way: %q, %v", line, err)
 	}
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	systemd.hears(t, 0, "STOPPING=1")
 	eventually(t, "the process ends", func() error {
 		select {

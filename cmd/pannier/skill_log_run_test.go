@@ -15,9 +15,7 @@ func TestSkillLogOfARun(t *testing.T) {
 		sed -i 's/^description: Odd.$/&\nruntime: 123/' skills/odd/SKILL.md`)
 	s := startSidecar(t, dir)
 	s.settled(t)
-	if err := s.Rescan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.Rescan(t.Context()))
 	s.write(t, skillScript("one", "Changed."))
 	s.settled(t)
 	s.awaitLog(t, "skipping skill: skill=other") // the last line on the first snapshot

@@ -115,10 +115,7 @@ printf 'one\n' > skills/seo/examples/one.md
 				{"seo", toolFile("skills/seo/tools/seo.py", "back"), "skill.seo.back"},
 				{"seo", toolFile("skills/seo/tools/seo.py", "later"), "skill.seo.later"},
 			} {
-				before, err := s.Skills(t.Context(), "", false)
-				if err != nil {
-					t.Fatal(err)
-				}
+				before := must(s.Skills(t.Context(), "", false))(t)
 				began := time.Now()
 				s.write(t, edit.script)
 				eventually(t, edit.script+" is announced", func() error {

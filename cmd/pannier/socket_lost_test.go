@@ -24,31 +24,18 @@ type keptConnection struct {
 
 func keepConnection(t *testing.T, socket string) *keptConnection {
 	t.Helper()
-	conn, err := net.Dial("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.Dial("unix", socket))(t)
 	t.Cleanup(func() { conn.Close() })
 	return &keptConnection{conn, bufio.NewReader(conn)}
 }
 
 func (k *keptConnection) get(t *testing.T, path string) (int, string) {
 	t.Helper()
-	if err := k.SetDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fmt.Fprintf(k, "GET %s HTTP/1.1\r\nHost: pannier\r\n\r\n", path); err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.ReadResponse(k.read, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, k.SetDeadline(time.Now().Add(patience)))
+	must(fmt.Fprintf(k, "GET %s HTTP/1.1\r\nHost: pannier\r\n\r\n", path))(t)
+	res := must(http.ReadResponse(k.read, nil))(t)
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must(io.ReadAll(res.Body))(t)
 	return res.StatusCode, string(body)
 }
 
@@ -66,9 +53,7 @@ func answersAt(t *testing.T, socket string) {
 func remove(t *testing.T, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
-		if err := os.RemoveAll(path); err != nil {
-			t.Fatal(err)
-		}
+		need(t, os.RemoveAll(path))
 	}
 }
 
@@ -88,9 +73,7 @@ func TestSocketFileThatIsRemoved(t *testing.T) {
 			t.Errorf("after %v the kept connection has %d %s", gone, status, body)
 		}
 	}
-	if code := s.terminate(t); code != exitYes {
-		t.Errorf("exit code %d", code)
-	}
+	s.stops(t)
 	if left, err := os.ReadDir(filepath.Dir(s.socket)); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
 	}
@@ -104,9 +87,7 @@ func TestSocketFileThatIsReplaced(t *testing.T) {
 	live := "http://" + s.listenAddress(t) + "/livez"
 	kept := keepConnection(t, s.socket)
 	remove(t, s.socket)
-	if err := os.WriteFile(s.socket, []byte("kept"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(s.socket, []byte("kept"), 0o600))
 	eventually(t, "the sidecar is not live", func() error {
 		if status, body := fetch(t, http.DefaultClient, live, "", ""); status != http.StatusServiceUnavailable || !strings.Contains(body, s.socket) {
 			return fmt.Errorf("%d %s", status, body)
@@ -145,9 +126,7 @@ func TestSocketOfAnotherSidecarIsNotTaken(t *testing.T) {
 		if err := os.Link(socket+name, first.socket+".new"); err != nil {
 			t.Skip(err)
 		}
-		if err := os.Rename(first.socket+".new", first.socket+name); err != nil {
-			t.Fatal(err)
-		}
+		need(t, os.Rename(first.socket+".new", first.socket+name))
 	}
 	eventually(t, "the first sidecar is not live", func() error {
 		if status, body := fetch(t, http.DefaultClient, live, "", ""); status != http.StatusServiceUnavailable {
@@ -178,12 +157,8 @@ func TestSocketOfAnotherSidecarIsNotTaken(t *testing.T) {
 func TestLockFileOfOthersKeepsItsMode(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(shortDir(t), "s")
-	if err := os.WriteFile(socket+".lock", []byte("notes"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(socket+".lock", 0o644); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(socket+".lock", []byte("notes"), 0o600))
+	need(t, os.Chmod(socket+".lock", 0o644))
 	start(t, "run", "--workspace", newWorkspace(t), "--socket", socket, "--state-dir", "none", "--environment-own", "block", "--platform-url", "off")
 	answersAt(t, socket)
 	if info, err := os.Stat(socket + ".lock"); err != nil || info.Mode().Perm() != 0o644 {

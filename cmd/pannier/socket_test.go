@@ -12,10 +12,7 @@ import (
 // what they find in an environment with what `pannier socket` prints in it.
 func TestClientsFindTheSocket(t *testing.T) {
 	t.Parallel()
-	cases, err := filepath.Abs("../../config/testdata/sockets.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := must(filepath.Abs("../../config/testdata/sockets.json"))(t)
 	programs := map[string]string{
 		"python3": `
 import json, sys

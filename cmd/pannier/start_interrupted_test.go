@@ -19,9 +19,7 @@ func TestSigtermDuringTheStart(t *testing.T) {
 	d.hang(t)
 	s := startHanging(t, d)
 	eventually(t, "the start waits for the disk", d.waitedFor)
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	eventually(t, "the end has begun", func() error {
 		conn, err := net.Dial("unix", s.socket)
 		if err != nil {
@@ -87,9 +85,7 @@ func TestSigtermAtAnyMomentOfTheStart(t *testing.T) {
 		})
 		later := time.Duration(n%20) * time.Millisecond
 		<-time.After(later)
-		if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		need(t, p.cmd.Process.Signal(syscall.SIGTERM))
 		p.endedWell(t, later.String()+" after the socket")
 	}
 }

@@ -23,9 +23,7 @@ func TestProbeAsksWhateverTheSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	sound := filepath.Join(t.TempDir(), "p.yaml")
-	if err := os.WriteFile(sound, []byte("socket: "+s.socket+"\nsettle: rubbish\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(sound, []byte("socket: "+s.socket+"\nsettle: rubbish\n"), 0o600))
 	for _, tt := range []struct {
 		name    string
 		environ []string
@@ -76,9 +74,7 @@ func TestUploadsThatCanNotBeUsed(t *testing.T) {
 // TestWebConfigThatIsNoFile is told, not waited for.
 func TestWebConfigThatIsNoFile(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "web.yml")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, syscall.Mkfifo(fifo, 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, "run", "--workspace", newWorkspace(t), "--socket", filepath.Join(shortDir(t), "s"),

@@ -63,9 +63,7 @@ func TestStateThatGoes(t *testing.T) {
 				s.condition(t, "state_gone", false)
 				s.keeps(t, "two")
 			}
-			if code := s.terminate(t); code != exitYes {
-				t.Errorf("exit code %d", code)
-			}
+			s.stops(t)
 			s = startSidecar(t, w, args...)
 			s.keeps(t, "one")
 			if tt.back != "" {

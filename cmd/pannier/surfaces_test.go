@@ -57,10 +57,7 @@ func (s *surfaces) since(t *testing.T) (events []string) {
 	t.Helper()
 	all := s.all(t)
 	for _, e := range all[s.seen:] {
-		data, err := json.Marshal(e.Data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must(json.Marshal(e.Data))(t)
 		var d struct{ Mode, Code string }
 		_ = json.Unmarshal(data, &d)
 		switch e.Type {
@@ -75,10 +72,7 @@ func (s *surfaces) since(t *testing.T) (events []string) {
 // send sends a request of HTTP.
 func (s *surfaces) send(t *testing.T, method, path, accept, body string) (status int, text []byte) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, s.base+"/v1/"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must(http.NewRequestWithContext(t.Context(), method, s.base+"/v1/"+path, strings.NewReader(body)))(t)
 	req.Header.Set("Accept", accept)
 	res, err := s.web.Do(req)
 	if err != nil {
@@ -108,10 +102,7 @@ func (s *surfaces) http(t *testing.T, method, path, body string) verdict {
 // rpc calls a method. The result of a tool can be an error too.
 func (s *surfaces) rpc(t *testing.T, method string, params any) verdict {
 	t.Helper()
-	call, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-	if err != nil {
-		t.Fatal(err)
-	}
+	call := must(json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))(t)
 	var answer struct {
 		Result struct{ Error *pannier.ToolError }
 		Error  *struct {
@@ -173,10 +164,7 @@ func (s *surfaces) prompt(t *testing.T, name string) verdict {
 
 func (s *surfaces) record(t *testing.T, result any) {
 	t.Helper()
-	text, err := json.Marshal(result)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(json.Marshal(result))(t)
 	s.said.Write(text)
 }
 

@@ -24,10 +24,7 @@ type fakeSystemd struct {
 // listenAsSystemd sets the variables that systemd sets, and listens until the test ends.
 func listenAsSystemd(t *testing.T, name, watchdog string) *fakeSystemd {
 	t.Helper()
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"}))(t)
 	f, ended := &fakeSystemd{}, make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -87,14 +84,10 @@ func TestSystemd(t *testing.T) {
 			at = systemd.hears(t, at, `\AWATCHDOG=1\z`) // not once alone
 			s.write(t, skillScript("two", "Comes later."))
 			at = systemd.hears(t, at, `\ASTATUS=2 of 2 skills can be used`)
-			if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-				t.Fatal(err)
-			}
+			need(t, s.cmd.Process.Signal(syscall.SIGHUP))
 			at = systemd.hears(t, at, `\ARELOADING=1\nMONOTONIC_USEC=[1-9]\d+\z`)
 			at = systemd.hears(t, at, `\AREADY=1\z`)
-			if code := s.terminate(t); code != exitYes {
-				t.Errorf("exit code %d", code)
-			}
+			s.stops(t)
 			systemd.hears(t, at, `\ASTOPPING=1`) // it may arrive after the process has ended
 			if told := systemd.without(); !strings.HasPrefix(told[0], "READY=1") || !strings.HasPrefix(told[len(told)-1], "STOPPING=1") {
 				t.Errorf("told %q", told)
@@ -109,9 +102,7 @@ func TestReloadSeesWhatTheKernelDidNotTell(t *testing.T) {
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--settle", "0", "--debounce", "1h", "--max-wait", "1h")
 	at := systemd.hears(t, 0, "READY=1")
 	s.write(t, skillScript("late", "Waits an hour for its turn."))
-	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.cmd.Process.Signal(syscall.SIGHUP))
 	at = systemd.hears(t, at, "RELOADING=1")
 	systemd.hears(t, at, `\AREADY=1\z`)
 	if _, err := s.entry(t, "late"); err != nil {
@@ -122,24 +113,14 @@ func TestReloadSeesWhatTheKernelDidNotTell(t *testing.T) {
 func TestSystemdThatIsGoneStopsNothing(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", filepath.Join(shortDir(t), "none"))
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off")
-	eventually(t, "the log tells of it", func() error {
-		if !strings.Contains(s.log.String(), "systemd could not be told") {
-			return errors.New("not yet")
-		}
-		return nil
-	})
-	if code := s.terminate(t); code != exitYes {
-		t.Errorf("exit code %d", code)
-	}
+	s.logs(t, "systemd could not be told")
+	s.stops(t)
 }
 
 // TestSystemdThatDoesNotRead is not waited for: its queue is full, and the sidecar ends all the same.
 func TestSystemdThatDoesNotRead(t *testing.T) {
 	name := filepath.Join(shortDir(t), "n")
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"}))(t)
 	defer conn.Close()
 	full, err := net.Dial("unixgram", name)
 	if err != nil {
@@ -155,7 +136,5 @@ func TestSystemdThatDoesNotRead(t *testing.T) {
 	}
 	t.Setenv("NOTIFY_SOCKET", name)
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off")
-	if code := s.terminate(t); code != exitYes {
-		t.Errorf("exit code %d", code)
-	}
+	s.stops(t)
 }

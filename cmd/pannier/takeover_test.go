@@ -24,9 +24,7 @@ roots:
   - {path: later, kind: extra, trust: untrusted, implicit: false}
 trust: {install: verified}
 `
-	if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(settings, []byte(text), 0o600))
 	writeIn(t, workspace, "mkdir managed later")
 	return startSidecar(t, workspace, "--config", settings, "--platform-url", "off", "--state-dir", t.TempDir())
 }
@@ -40,9 +38,7 @@ func (s *sidecarUnderTest) installPDFForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Scan(t.Context(), "pdf-forms", "", pannier.ScanRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	must(s.Scan(t.Context(), "pdf-forms", "", pannier.ScanRequest{}))(t)
 	p, err := s.SetPolicy(t.Context(), "pdf-forms", kind, pannier.PolicyChange{AllowImplicit: pannier.Toggle{Given: true, To: &on}})
 	if err != nil || p.Path != "managed/pdf-forms" || !p.Effective.AllowImplicit {
 		t.Fatalf("%+v, %v", p, err)
@@ -52,10 +48,7 @@ func (s *sidecarUnderTest) installPDFForms(t *testing.T) {
 // contestedBy checks that health names a directory as the one that claims or took the slug.
 func (s *sidecarUnderTest) contestedBy(t *testing.T, dir string) {
 	t.Helper()
-	h, err := s.Health(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must(s.Health(t.Context()))(t)
 	for _, c := range h.Conditions {
 		if c.Code == "slug_contested" && c.Subject == "pdf-forms" && strings.HasPrefix(c.Message, dir+" ") && strings.Contains(c.Message, "managed/pdf-forms") {
 			s.hasEvent(t, pannier.EventSkillWarning, `"kind":"slug_contested","detail":"`+dir)
@@ -87,9 +80,7 @@ func TestSlugTakeover(t *testing.T) {
 			s := startWithRoots(t)
 			s.installPDFForms(t)
 			s.write(t, tt.script)
-			if err := s.Rescan(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			need(t, s.Rescan(t.Context()))
 			d, err := s.Skill(t.Context(), "pdf-forms", "")
 			if err != nil || d.Path != "managed/pdf-forms" || d.TrustLevel != pannier.TrustVerified || !d.Policy.AllowImplicit || d.Scan == nil || len(d.CollidesWith) != 1 {
 				t.Fatalf("%+v with %+v, collides with %q, scan %v, %v", d.Skill, d.Policy, d.CollidesWith, d.Scan, err)
@@ -105,9 +96,7 @@ func TestSlugTakeover(t *testing.T) {
 				t.Errorf("the installed skill is not updated: %v", err)
 			}
 			s.write(t, "rm -r managed/pdf-forms")
-			if err := s.Rescan(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			need(t, s.Rescan(t.Context()))
 			d, err = s.Skill(t.Context(), "pdf-forms", "")
 			if err != nil || d.Path != tt.dir || d.TrustLevel != tt.trust || d.Policy.AllowImplicit {
 				t.Fatalf("after the removal: %+v with %+v, %v", d.Skill, d.Policy, err)
@@ -129,9 +118,7 @@ func TestTakeoverByAnEarlierRoot(t *testing.T) {
 	s := startWithRoots(t)
 	s.installPDFForms(t)
 	s.write(t, skillScript("pdf-forms", "Is a stranger."))
-	if err := s.Rescan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.Rescan(t.Context()))
 	d, err := s.Skill(t.Context(), "pdf-forms", "")
 	if err != nil || d.Path != "skills/pdf-forms" || d.TrustLevel != pannier.TrustUntrusted || d.Policy.AllowImplicit {
 		t.Fatalf("%+v with %+v, %v", d.Skill, d.Policy, err)
@@ -144,9 +131,7 @@ func TestInstallOfASlugThatIsTaken(t *testing.T) {
 	t.Parallel()
 	s := startWithRoots(t)
 	s.write(t, `mkdir managed/aaa; printf -- '---\nname: a\nslug: pdf-forms\ndescription: Is first.\n---\nDo it.\n' > managed/aaa/SKILL.md`)
-	if err := s.Rescan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.Rescan(t.Context()))
 	_, err := s.Install(t.Context(), pannier.InstallRequest{SourceKind: pannier.SourceManaged}, pannier.InstallSource{Body: bytes.NewReader(archiveOf("pdf-forms", "1"))})
 	if err == nil || !strings.Contains(err.Error(), "managed/aaa") {
 		t.Errorf("got %v", err)

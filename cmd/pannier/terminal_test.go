@@ -41,16 +41,9 @@ func openScreen(t *testing.T) (screen, terminal *os.File) {
 		t.Skipf("no pseudo terminal: %v", err)
 	}
 	t.Cleanup(func() { screen.Close() })
-	if err := unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetWinsize(int(screen.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 80}); err != nil {
-		t.Fatal(err)
-	}
+	need(t, unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0))
+	n := must(unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN))(t)
+	need(t, unix.IoctlSetWinsize(int(screen.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 80}))
 	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -75,9 +68,7 @@ func startOnTerminal(t *testing.T, terminal *os.File, attr *syscall.SysProcAttr,
 		"--environment-own", "block", "--settle", "50ms", "--debounce", "100ms", "--delete-grace", "0",
 	}, args...)...), done: make(chan error, 1), log: shown}
 	s.cmd.Env, s.cmd.Stderr, s.cmd.SysProcAttr = append(cleanEnviron(), environ...), terminal, attr
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.cmd.Start())
 	go func() { s.done <- s.cmd.Wait() }()
 	t.Cleanup(s.process.kill)
 	t.Cleanup(s.Close)
@@ -95,9 +86,7 @@ func TestClosedTerminal(t *testing.T) {
 		_, err := s.Health(t.Context())
 		return err
 	})
-	if err := screen.Close(); err != nil {
-		t.Fatal(err)
-	}
+	need(t, screen.Close())
 	select {
 	case err := <-s.done:
 		s.done <- err
@@ -113,13 +102,9 @@ func TestClosedTerminal(t *testing.T) {
 
 	other, shown := runOnTerminal(t, w, []string{"TERM=dumb"})
 	shows(t, shown, `ready in `)
-	if err := other.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	need(t, other.cmd.Process.Signal(syscall.SIGHUP))
 	shows(t, shown, `scanning everything again`)
-	if code := other.terminate(t); code != exitYes {
-		t.Errorf("exit code %d", code)
-	}
+	other.stops(t)
 }
 
 // shows waits until a terminal shows what a pattern matches.
@@ -156,9 +141,7 @@ func TestRunOnATerminal(t *testing.T) {
 	shows(t, shown, at+`warning: skill is broken: skills/three/SKILL.md:3: .* \(skill three\)\r\n +hint: `)
 	writeIn(t, w, "rm -r skills/three")
 	shows(t, shown, at+`three removed\r\n`)
-	if code := s.terminate(t); code != exitYes {
-		t.Errorf("exit code %d", code)
-	}
+	s.stops(t)
 	shows(t, shown, at+`stopped \(cause terminated.*\)\r\n`)
 	if lines := strings.Count(shown.String(), "three/SKILL.md:3: "); lines != 1 {
 		t.Errorf("%d lines on one problem:\n%s", lines, shown)
@@ -205,9 +188,7 @@ func TestEventsOnATerminal(t *testing.T) {
 	terminal, shown := openTerminal(t)
 	cmd := exec.Command(binary, "events", "--socket", s.socket, "--workspace", w)
 	cmd.Env, cmd.Stdout = append(cleanEnviron(), "TERM=dumb"), terminal
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	need(t, cmd.Run())
 	shows(t, shown, `(?m)^ +\d+ \d\d:\d\d:\d\d skill_state_changed +good added: eligible\r\n`)
 	for line := range strings.Lines(shown.String()) {
 		if line = strings.TrimSuffix(line, "\r\n"); plain.Cells(line) > 80 || strings.ContainsAny(line, "\x1b\u202e") {

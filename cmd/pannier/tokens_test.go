@@ -53,10 +53,7 @@ func TestTokenCommandRefuses(t *testing.T) {
 	if _, _, code := pannierToken(t, "ci", "write", "--append", filepath.Join(dir, "good")); code != exitYes {
 		t.Fatalf("exit code %d", code)
 	}
-	before, err := os.ReadFile(filepath.Join(dir, "good"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must(os.ReadFile(filepath.Join(dir, "good")))(t)
 	for _, tt := range []struct {
 		args []string
 		says string
@@ -99,10 +96,7 @@ func TestTokensAreAppended(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("mode %v, %v", info, err)
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(file))(t)
 	tokens, err := api.ParseTokens(text)
 	if err != nil || len(tokens) != len(names) {
 		t.Errorf("%d tokens, %v", len(tokens), err)

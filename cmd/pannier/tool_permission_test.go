@@ -121,16 +121,12 @@ func TestHTTPPermission(t *testing.T) {
 	host := strings.TrimPrefix(server.URL, "http://")
 	base := shortDir(t)
 	key := filepath.Join(base, "key")
-	if err := os.WriteFile(key, []byte(httpSecret+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(key, []byte(httpSecret+"\n"), 0o600))
 	w := newWorkspace(t)
 	writeIn(t, w, netSkill("trusted", "own", server.URL, "plain", "send"))
 	settings := filepath.Join(base, "settings.yaml")
 	text := "roots:\n  - skills\n  - {path: own, trust: internal}\ntools:\n  enabled: true\n  http_allow: [" + host + "]\n  secrets:\n    KEY@127.0.0.1: {file: " + key + ", skills: [named, trusted]}\n"
-	if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(settings, []byte(text), 0o600))
 	s := startSidecar(t, w, "--config", settings, "--scan=report", "--state-dir", t.TempDir())
 	cmd := exec.Command(binary, "mcp", "--socket", s.socket)
 	cmd.Env = cleanEnviron()

@@ -42,21 +42,15 @@ func reportWorkspace(t *testing.T) string {
 	t.Helper()
 	w := newWorkspace(t)
 	writeReport(t, w, "echo report; cat \"$PANNIER_ARGUMENTS\"\n")
-	if err := os.WriteFile(filepath.Join(w, "skills", "repo-review", "SKILL.md"), []byte(runReport), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(filepath.Join(w, "skills", "repo-review", "SKILL.md"), []byte(runReport), 0o644))
 	return w
 }
 
 func writeReport(t *testing.T, w, script string) {
 	t.Helper()
 	dir := filepath.Join(w, "skills", "repo-review", "scripts")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "run-report.sh"), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.MkdirAll(dir, 0o755))
+	need(t, os.WriteFile(filepath.Join(dir, "run-report.sh"), []byte("#!/bin/sh\n"+script), 0o755))
 }
 
 const reportTool = "skill.repo-review.run-report"

@@ -21,9 +21,7 @@ func TestFewDescriptors(t *testing.T) {
 	sidecar := exec.Command("sh", "-c", `ulimit -n 72; exec "$@"`, "sh", binary, "run", "--workspace", newWorkspace(t), "--socket", socket,
 		"--state-dir", "none", "--platform-url", "off", "--resync", "0", "--log-level", "error")
 	sidecar.Env = cleanEnviron()
-	if err := sidecar.Start(); err != nil {
-		t.Fatal(err)
-	}
+	need(t, sidecar.Start())
 	t.Cleanup(func() { sidecar.Process.Kill(); sidecar.Wait() })
 	c := client.New(socket)
 	t.Cleanup(c.Close)
@@ -37,10 +35,7 @@ func TestFewDescriptors(t *testing.T) {
 		t.Errorf("one stream more: %s", status)
 	}
 	c.Close()
-	h, err := c.Health(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must(c.Health(t.Context()))(t)
 	at := slices.IndexFunc(h.Conditions, func(c pannier.Condition) bool { return c.Code == "few_descriptors" })
 	if at < 0 || h.Status != pannier.HealthOK || !strings.Contains(h.Conditions[at].Message, "36 callers at a time, of which 24 can follow the events and 8 ") {
 		t.Errorf("health: %+v", h)
@@ -50,17 +45,9 @@ func TestFewDescriptors(t *testing.T) {
 // openStream follows the events until the test ends, and returns the first line of the answer.
 func openStream(t *testing.T, socket string) string {
 	t.Helper()
-	conn, err := net.Dial("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.Dial("unix", socket))(t)
 	t.Cleanup(func() { conn.Close() })
-	if _, err := conn.Write([]byte("GET /v1/events HTTP/1.1\r\nHost: p\r\n\r\n")); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(conn).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(conn.Write([]byte("GET /v1/events HTTP/1.1\r\nHost: p\r\n\r\n")))(t)
+	line := must(bufio.NewReader(conn).ReadString('\n'))(t)
 	return line
 }

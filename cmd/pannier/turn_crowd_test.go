@@ -66,20 +66,13 @@ func (s *sidecarUnderTest) disturb(t *testing.T) (last uint64) {
 	t.Helper()
 	for i := range crowdChanges {
 		change := pannier.PolicyChange{Enabled: pannier.Toggle{Given: true, To: new(i%2 == 1)}}
-		if _, err := s.SetPolicy(t.Context(), "large", "", change); err != nil {
-			t.Fatal(err)
-		}
+		must(s.SetPolicy(t.Context(), "large", "", change))(t)
 		if i%2 == 0 {
 			continue // it can not be read now
 		}
-		if _, err := s.Content(t.Context(), "large"); err != nil {
-			t.Fatal(err)
-		}
+		must(s.Content(t.Context(), "large"))(t)
 	}
-	list, err := s.Skills(t.Context(), "", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must(s.Skills(t.Context(), "", false))(t)
 	eventually(t, "the last change is told", func() error {
 		var told uint64
 		err := s.Events(t.Context(), client.EventQuery{Types: []string{string(pannier.EventCatalogUpdated)}}, func(e pannier.Event) error {
@@ -98,9 +91,7 @@ func (s *sidecarUnderTest) disturb(t *testing.T) (last uint64) {
 func needFiles(t *testing.T, n uint64) {
 	t.Helper()
 	var files unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
-		t.Fatal(err)
-	}
+	need(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &files))
 	if files.Cur < n { // Go raises the soft limit to the hard one at the start
 		t.Skipf("a process may open %d files here, and this takes %d", files.Cur, n)
 	}
@@ -109,14 +100,8 @@ func needFiles(t *testing.T, n uint64) {
 // resident returns how many megabytes of memory a process has had at most: the high-water mark of the kernel.
 func resident(t *testing.T, pid int) float64 {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)))(t)
 	_, rest, _ := strings.Cut(string(text), "VmHWM:")
-	kilobytes, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kilobytes := must(strconv.ParseFloat(strings.Fields(rest)[0], 64))(t)
 	return kilobytes / 1000
 }

@@ -145,12 +145,8 @@ func TestSecretsInArguments(t *testing.T) {
 		w, state := newWorkspace(t), t.TempDir()
 		writeIn(t, w, skillScript("seo", "Ranks pages."))
 		s := startSidecar(t, w, "--state-dir", state, "--turn-events-text="+fmt.Sprint(text), "--log-level", "trace")
-		if _, err := s.Resolve(t.Context(), pannier.Turn{Text: "/skill:seo canary token=" + secret}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.RunCommand(t.Context(), "seo", "canary use "+secret); err != nil {
-			t.Fatal(err)
-		}
+		must(s.Resolve(t.Context(), pannier.Turn{Text: "/skill:seo canary token=" + secret}))(t)
+		must(s.RunCommand(t.Context(), "seo", "canary use "+secret))(t)
 		events := string(s.command(t, "events", "--json"))
 		s.terminate(t)
 		if n := strings.Count(events, `"args":"canary `); n != 2 || strings.Contains(events, secret) != text {
@@ -295,10 +291,7 @@ func journalOf(t *testing.T, dir string) (events []pannier.Event) {
 		t.Fatalf("no journal in %s, %v", dir, err)
 	}
 	for _, segment := range segments {
-		text, err := os.ReadFile(segment)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(segment))(t)
 		events = append(events, lines[pannier.Event](t, text)...)
 	}
 	return events

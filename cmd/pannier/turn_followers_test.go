@@ -32,9 +32,7 @@ func gather(t *testing.T, socket string) *crowd {
 	t.Cleanup(func() { cancel(); all.Wait() })
 	for i := range crowdStreams {
 		f := &follower{socket: socket, slow: i < crowdSlow}
-		if err := f.connect(ctx); err != nil {
-			t.Fatal(err)
-		}
+		need(t, f.connect(ctx))
 		c.streams = append(c.streams, f)
 		all.Go(func() { f.run(ctx, c.awake) })
 	}
@@ -84,10 +82,7 @@ func (c *crowd) told(t *testing.T, what string, last uint64, streams []*follower
 // informed waits until every WebSocket knows of the newest snapshot.
 func (c *crowd) informed(t *testing.T, s *sidecarUnderTest) {
 	t.Helper()
-	list, err := s.Skills(t.Context(), "", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must(s.Skills(t.Context(), "", false))(t)
 	eventually(t, "every WebSocket knows of the last change", func() error {
 		for i, l := range c.sockets {
 			if got := l.version.Load(); got != list.SnapshotVersion {

@@ -16,9 +16,7 @@ func TestHealthOfASkill(t *testing.T) {
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("well", "Is well.")+"mkdir skills/needy; printf -- '---\\nname: needy\\ndescription: Needs much.\\nmetadata:\\n  openclaw:\\n    requires:\\n      bins: [no-such-program]\\n---\\nDo it.\\n' > skills/needy/SKILL.md")
 	s := startSidecar(t, w, "--platform-url", "off")
-	if _, err := s.SetPolicy(t.Context(), "needy", "", pannier.PolicyChange{AllowImplicit: pannier.Toggle{Given: true, To: new(false)}}); err != nil {
-		t.Fatal(err)
-	}
+	must(s.SetPolicy(t.Context(), "needy", "", pannier.PolicyChange{AllowImplicit: pannier.Toggle{Given: true, To: new(false)}}))(t)
 	text, code := s.health(t, "needy")
 	for _, want := range []string{"blocked", "needs bin  no-such-program: missing", "tools", "shell", "policy.set allowed", "pannier scan needy", "hint: "} {
 		if !strings.Contains(text, want) {

@@ -74,9 +74,7 @@ func TestProtocolAsDocumented(t *testing.T) {
 	for _, c := range protocolCalls {
 		asked := frameOf(t, c.call)
 		checkFrame(t, c.method+".params", asked["params"])
-		if err := conn.Write(ctx, websocket.MessageText, []byte(c.call)); err != nil {
-			t.Fatal(err)
-		}
+		need(t, conn.Write(ctx, websocket.MessageText, []byte(c.call)))
 		answer := read()
 		for ; answer["method"] == "skills/changed"; answer = read() {
 			checkFrame(t, "skills-changed.params", answer["params"])
@@ -114,14 +112,8 @@ func frameOf(t *testing.T, text string) map[string]any {
 func checkFrame(t *testing.T, name string, value any) {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
-	path, err := filepath.Abs("../../docs/schemas/" + name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	schema, err := compiler.Compile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must(filepath.Abs("../../docs/schemas/" + name + ".json"))(t)
+	schema := must(compiler.Compile(path))(t)
 	if err := schema.Validate(value); err != nil {
 		t.Errorf("%s: %v\n%v", name, err, value)
 	}

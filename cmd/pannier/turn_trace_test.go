@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -32,12 +31,7 @@ func TestFollowedSidecarEnds(t *testing.T) {
 		w := newWorkspace(t)
 		s := startSidecar(t, w)
 		f := start(t, "events", "--follow", "--socket", s.socket)
-		eventually(t, "events are followed", func() error {
-			if !strings.Contains(f.log.String(), "skill_catalog_updated") {
-				return errors.New("no event yet")
-			}
-			return nil
-		})
+		f.logs(t, "skill_catalog_updated")
 		end(s)
 		select {
 		case <-f.done:
@@ -58,9 +52,7 @@ func (s *sidecarUnderTest) follower(t *testing.T, types string) *lockedBuffer {
 	cmd.Env = cleanEnviron()
 	out := &lockedBuffer{}
 	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	need(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	return out
 }
@@ -81,10 +73,7 @@ func prints(t *testing.T, out *lockedBuffer, want int) (printed []string) {
 		for _, name := range []string{"digest", "turn_digest"} {
 			delete(e.Data, name)
 		}
-		text, err := json.Marshal(e.Data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(json.Marshal(e.Data))(t)
 		printed = append(printed, fmt.Sprintf("%s %s", e.Type, text))
 	}
 	return printed
@@ -106,12 +95,8 @@ func TestTurnsLeaveATrace(t *testing.T) {
 		t.Fatalf("%+v, %v", resolved.Active, err)
 	}
 	relevance := strconv.FormatFloat(resolved.Active[0].Relevance.Score, 'f', -1, 64)
-	if _, err := s.Call(t.Context(), "skills/prompt", map[string]any{"text": "secret plan", "format": "molecule"}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.AutomaticPrompt(t.Context(), "skills_xml", nil); err != nil {
-		t.Fatal(err)
-	}
+	must(s.Call(t.Context(), "skills/prompt", map[string]any{"text": "secret plan", "format": "molecule"}))(t)
+	must(s.AutomaticPrompt(t.Context(), "skills_xml", nil))(t)
 	loaded := map[string]string{}
 	for slug, more := range map[string]string{"forms": `"allowed-tools":"Read","description":"Fills in forms.","name":"forms"`, "go-code": `"description":"Writes Go.","name":"go-code","paths":["**/*.go"]`} {
 		loaded[slug] = `skill_loaded {"frontmatter":{` + more + `},"name":"` + slug + `","path":"skills/` + slug + `"}`
@@ -146,9 +131,7 @@ func TestBusyTurnsAreSampled(t *testing.T) {
 	s := startSidecar(t, w, "--platform-url", "off", "--turn-events", "5")
 	const turns = 500
 	for range turns {
-		if _, err := s.Resolve(t.Context(), pannier.Turn{}); err != nil {
-			t.Fatal(err)
-		}
+		must(s.Resolve(t.Context(), pannier.Turn{}))(t)
 	}
 	recorded := s.metric(t, `pannier_turns_total{recorded="true"}`)
 	if recorded < 5 || recorded > turns/10 || recorded+s.metric(t, `pannier_turns_total{recorded="false"}`) != turns {
@@ -186,13 +169,9 @@ func TestTurnsReplay(t *testing.T) {
 			{Capabilities: []pannier.Capability{{ID: "c", Slug: "forms"}}},
 			{Verbose: true, Text: "@skill:none"},
 		} {
-			if _, err := s.Resolve(t.Context(), turn); err != nil {
-				t.Fatal(err)
-			}
+			must(s.Resolve(t.Context(), turn))(t)
 		}
-		if code := s.terminate(t); code != exitYes {
-			t.Fatalf("exit code %d", code)
-		}
+		s.stops(t)
 		report := r.replays(t, r.journal, exitYes)
 		if diff := cmp.Diff(tt.again, report.Replayed); diff != "" || report.Superseded != tt.superseded || report.Verdict != replay.Equal {
 			t.Errorf("%v: %s, %d superseded (-want +got):\n%s", tt.args, report.Verdict, report.Superseded, diff)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -46,15 +45,8 @@ func TestUnreadableIsNotPushed(t *testing.T) {
 				t.Errorf("condition %+v, want %s", c, tt.subject)
 			}
 			// A change that the look sees leads to a card of its own, if any.
-			if err := s.Rescan(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			eventually(t, "a push would have come", func() error {
-				if s.metric(t, `pannier_scans_total{result="unchanged",trigger="resync"}`) < 2 {
-					return errors.New("the sidecar has hardly looked")
-				}
-				return nil
-			})
+			need(t, s.Rescan(t.Context()))
+			until(t, "a push would have come", func() bool { return s.metric(t, `pannier_scans_total{result="unchanged",trigger="resync"}`) >= 2 })
 			if got := platform.received(); len(got) != before {
 				t.Fatalf("the card of the platform was replaced by %s", got[len(got)-1])
 			}
@@ -81,9 +73,7 @@ func TestUnreadableIsNotPushed(t *testing.T) {
 func skillsOf(t *testing.T, card json.RawMessage) int {
 	t.Helper()
 	var c struct{ Skills []any }
-	if err := json.Unmarshal(card, &c); err != nil {
-		t.Fatal(err)
-	}
+	need(t, json.Unmarshal(card, &c))
 	return len(c.Skills)
 }
 
@@ -113,9 +103,7 @@ func TestMissingIsPushed(t *testing.T) {
 		return nil
 	})
 	s.terminate(t)
-	if err := os.WriteFile(w+"/config.yaml", []byte("name: Third desk\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(w+"/config.yaml", []byte("name: Third desk\n"), 0o600))
 	s = startUnprivileged(t, w, args...)
 	s.acknowledged(t)
 	if got := platform.received(); !strings.Contains(got[len(got)-1], "Third desk") {

@@ -65,17 +65,11 @@ func TestManyUploadsAtATime(t *testing.T) {
 // resident returns what the kernel says of the memory of a process, in KiB.
 func (p *process) resident(t *testing.T, field string) int {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)))(t)
 	found := regexp.MustCompile(`(?m)^` + field + `:\s+(\d+) kB$`).FindSubmatch(text)
 	if found == nil {
 		t.Fatalf("no %s in %s", field, text)
 	}
-	n, err := strconv.Atoi(string(found[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must(strconv.Atoi(string(found[1])))(t)
 	return n
 }

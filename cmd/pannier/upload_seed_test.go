@@ -92,9 +92,7 @@ func TestExampleOfTheProtocol(t *testing.T) {
   "len": 73422,
   "chunk_sha256": %q
 }`, id, sumOf(archive))
-	if err := conn.Write(ctx, websocket.MessageBinary, chunkFrame(header, archive)); err != nil {
-		t.Fatal(err)
-	}
+	need(t, conn.Write(ctx, websocket.MessageBinary, chunkFrame(header, archive)))
 	e.told("skills/upload/chunk_ack", fmt.Sprintf(`{"upload_id":%q,"offset":0,"len":73422,"received_bytes":73422,"next_offset":73422}`, id))
 
 	finished := e.call(strings.Replace(exampleFinish, "upl_000000000000000001", id, 1))

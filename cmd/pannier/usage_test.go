@@ -64,9 +64,7 @@ func TestCompletion(t *testing.T) {
 	dir := newWorkspace(t)
 	writeIn(t, dir, skillScript("pdf-forms", "Fills in forms.")+skillScript("report", "Writes a report."))
 	s := startSidecar(t, dir, "--state-dir", t.TempDir())
-	if err := s.installs(t.Context(), "", "one"); err != nil {
-		t.Fatal(err)
-	}
+	need(t, s.installs(t.Context(), "", "one"))
 	for _, tt := range []struct{ line, want string }{
 		{"show |", "csv\tReads tables. pdf-forms\tFills in forms. report\tWrites a report."},
 		{"show r|", "report\tWrites a report."},
@@ -122,9 +120,7 @@ func TestListCutsNothingInAPipe(t *testing.T) {
 	list := pannier.List{Skills: []*pannier.Entry{{Skill: &pannier.Skill{Slug: slug, Version: version}, State: pannier.StateEligible}}}
 	for _, terminal := range []bool{false, true} {
 		var out bytes.Buffer
-		if err := (streams{out: &out, outTerminal: terminal}).printList(list); err != nil {
-			t.Fatal(err)
-		}
+		need(t, (streams{out: &out, outTerminal: terminal}).printList(list))
 		if text := out.String(); strings.Contains(text, version) == terminal || strings.Contains(text, slug) == terminal {
 			t.Errorf("terminal %t:\n%s", terminal, text)
 		}

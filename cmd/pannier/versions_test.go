@@ -19,10 +19,7 @@ func TestVersionsOverKills(t *testing.T) {
 		s := startSidecar(t, w, args...)
 		for end := time.Now().Add(rand.N(300 * time.Millisecond)); time.Now().Before(end); {
 			s.write(t, skillScript("one", fmt.Sprintf("Is number %d.", rand.N(3))))
-			list, err := s.Skills(t.Context(), "", false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			list := must(s.Skills(t.Context(), "", false))(t)
 			if was, ok := digests[list.SnapshotVersion]; ok && was != list.Digest || list.SnapshotVersion < newest {
 				t.Fatalf("life %d: version %d of %s follows version %d, and was %s", life, list.SnapshotVersion, list.Digest, newest, was)
 			}

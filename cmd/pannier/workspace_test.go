@@ -48,9 +48,7 @@ func TestRuntimeOfTheRunningAgent(t *testing.T) {
 	s.write(t, `printf 'name: Desk\nruntime: crewai\n' > config.yaml`)
 	s.hasCondition(t, "config_restart_needed")
 	runs("langgraph", "crewai")
-	if _, err := s.PutEnvironment(t.Context(), pannier.Environment{OS: "linux", Arch: "amd64"}); err != nil {
-		t.Fatal(err)
-	}
+	must(s.PutEnvironment(t.Context(), pannier.Environment{OS: "linux", Arch: "amd64"}))(t)
 	runs("crewai", "langgraph")
 	if h, err := s.Health(t.Context()); err != nil || slices.ContainsFunc(h.Conditions, func(c pannier.Condition) bool { return c.Code == "config_restart_needed" }) {
 		t.Errorf("health after the report: %+v, %v", h.Conditions, err)
@@ -58,9 +56,7 @@ func TestRuntimeOfTheRunningAgent(t *testing.T) {
 	s.write(t, `printf 'name: Desk\nruntime: langgraph\n' > config.yaml`)
 	s.hasCondition(t, "config_restart_needed")
 	runs("crewai", "langgraph")
-	if err := os.WriteFile(report, []byte(`{"os":"linux","arch":"amd64"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(report, []byte(`{"os":"linux","arch":"amd64"}`), 0o600))
 	runs("langgraph", "crewai")
 }
 
