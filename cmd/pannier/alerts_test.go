@@ -63,12 +63,7 @@ func (s *sidecarUnderTest) fires(t *testing.T, expr string) bool {
 func (s *sidecarUnderTest) eventuallyFires(t *testing.T, name string) {
 	t.Helper()
 	expr := alertNamed(t, name)
-	eventually(t, name+" fires", func() error {
-		if !s.fires(t, expr) {
-			return fmt.Errorf("%s is false", expr)
-		}
-		return nil
-	})
+	until(t, name+" fires: "+expr, func() bool { return s.fires(t, expr) })
 }
 
 // TestAlertsOfAPlatformThatIsAway: since the start is not since 1970.

@@ -174,8 +174,8 @@ func TestRevokedTokenIsRefused(t *testing.T) {
 	writeIn(t, filepath.Dir(file), "echo broken >> tokens; chmod 644 tokens")
 	check("read", 401)
 	check("write", 200)
-	s.hasCondition(t, "api_tokens_unreadable")
-	s.hasCondition(t, "api_tokens_exposed")
+	s.tellsOf(t, "api_tokens_unreadable")
+	s.tellsOf(t, "api_tokens_exposed")
 	writeIn(t, filepath.Dir(file), "rm tokens")
 	check("write", 200)
 	s.logs(t, "the tokens cannot be read; the earlier ones stay valid")
@@ -333,7 +333,7 @@ func TestAPIRefusesToStart(t *testing.T) {
 func TestAPIWithoutTLSIsTold(t *testing.T) {
 	file, _ := newTokens(t)
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--api-listen", "0.0.0.0:0", "--api-tokens", file)
-	s.hasCondition(t, "api_without_tls")
+	s.tellsOf(t, "api_without_tls")
 	if log := s.log.String(); !strings.Contains(log, "[WARN]  pannier.tcp: the API is served without TLS") {
 		t.Error("the log does not warn")
 	}

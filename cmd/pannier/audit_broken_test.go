@@ -16,9 +16,7 @@ func TestAuditLogThatWasCut(t *testing.T) {
 	writeIn(t, w, skillScript("pdf", "Reads it."))
 	set := func(s *sidecarUnderTest, enabled string) {
 		t.Helper()
-		if out, code := s.run("policy", "set", "pdf", "--enabled="+enabled); code != 0 {
-			t.Fatalf("exit code %d\n%s", code, out)
-		}
+		s.runs(t, exitYes, "", "policy", "set", "pdf", "--enabled="+enabled)
 	}
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
 	set(s, "false")
@@ -32,7 +30,7 @@ func TestAuditLogThatWasCut(t *testing.T) {
 	need(t, os.WriteFile(paths[0], text[:bytes.LastIndexByte(text[:len(text)-1], '\n')+1], 0o600))
 	for range 2 {
 		s := startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
-		s.hasCondition(t, "audit_broken")
+		s.tellsOf(t, "audit_broken")
 		set(s, "false")
 		out, code := s.runWith(stateVariables(stateDir), "audit-log", "verify")
 		if code != exitNo || !strings.Contains(out, "newest entries were removed") {

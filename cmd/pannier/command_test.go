@@ -14,20 +14,14 @@ func TestCommandOfASidecar(t *testing.T) {
 	writeIn(t, w, skillScript("pdf-forms", "Reads it."))
 	s := startSidecar(t, w, "--platform-url", "off")
 	s.judged(t, "pdf-forms", pannier.StateEligible, pannier.EnvironmentSidecar)
-	if out, code := s.run("command", "list"); code != 0 || !strings.Contains(out, "pdf_forms  pdf-forms  workspace  Reads it.") {
-		t.Errorf("exit code %d:\n%s", code, out)
-	}
+	s.runs(t, exitYes, "pdf_forms  pdf-forms  workspace  Reads it.", "command", "list")
 	if out, code := s.run("command", "run", "/skill:pdf-forms", "fill", "in"); code != 0 || !strings.HasSuffix(out, "\n\nARGUMENTS: fill in\n") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	s.hasEvent(t, pannier.EventSkillLoaded, `"path":"skills/pdf-forms"`)
 	s.hasEvent(t, pannier.EventSkillInvoked, `"slug":"pdf-forms","args":"fill in","mode":"manual"`)
-	if out, code := s.run("policy", "set", "pdf-forms", "--enabled=false"); code != 0 {
-		t.Fatalf("exit code %d:\n%s", code, out)
-	}
-	if out, code := s.run("command", "run", "pdf_forms"); code != exitNo || !strings.Contains(out, "pdf-forms cannot be used: disabled (workspace policy)") {
-		t.Errorf("exit code %d:\n%s", code, out)
-	}
+	s.runs(t, exitYes, "", "policy", "set", "pdf-forms", "--enabled=false")
+	s.runs(t, exitNo, "pdf-forms cannot be used: disabled (workspace policy)", "command", "run", "pdf_forms")
 }
 
 // TestPrintedRun has nothing that a terminal obeys, and keeps lines and tabs.

@@ -30,9 +30,7 @@ func TestContentRights(t *testing.T) {
 			if i == 1 {
 				command = []string{"update", slug, filepath.Join(base, slug)}
 			}
-			if out, code := s.run(command...); code != exitYes {
-				t.Fatalf("%q: exit code %d: %s", command, code, out)
-			}
+			s.runs(t, exitYes, "", command...)
 		}
 	}
 	s.write(t, `

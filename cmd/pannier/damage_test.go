@@ -161,16 +161,10 @@ func newDamaged(t *testing.T) damaged {
 		skillScript("evil", "Blocked by a scan.")+`printf '\177ELF\002\001\001' > skills/evil/tool; chmod -R a+rX .`)
 	s := startSidecar(t, d.workspace, "--platform-url", "http://"+d.platform.addr, "--state-dir", d.state)
 	dir := filepath.Join(d.state, testWorkspaceID)
-	if out, code := s.run("policy", "set", "plain", "--implicit=true"); code != exitYes {
-		t.Fatalf("exit code %d\n%s", code, out)
-	}
+	s.runs(t, exitYes, "", "policy", "set", "plain", "--implicit=true")
 	writeIn(t, dir, "mkdir older; cp -a policy.json* audit audit.head older")
-	if out, code := s.run("policy", "set", "off", "--enabled=false"); code != exitYes {
-		t.Fatalf("exit code %d\n%s", code, out)
-	}
-	if out, code := s.run("scan", "evil"); code != exitNo {
-		t.Fatalf("exit code %d\n%s", code, out)
-	}
+	s.runs(t, exitYes, "", "policy", "set", "off", "--enabled=false")
+	s.runs(t, exitNo, "", "scan", "evil")
 	s.refuses(t)
 	eventually(t, "a card is in the outbox", func() error {
 		waiting, err := filepath.Glob(filepath.Join(d.state, testWorkspaceID, "outbox", "*.json"))
@@ -390,14 +384,10 @@ func TestLossThatIsAcknowledged(t *testing.T) {
 	if out, code := s.run("health", "acknowledge", "nothing"); code == exitYes || !strings.Contains(out, "hint: ") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
-	if out, code := s.run("health", "acknowledge", lost); code != exitYes || !strings.Contains(out, "acknowledged state_lost") {
-		t.Fatalf("exit code %d\n%s", code, out)
-	}
+	s.runs(t, exitYes, "acknowledged state_lost", "health", "acknowledge", lost)
 	s.judged(t, "plain", pannier.StateEligible, pannier.EnvironmentSidecar)
 	until(t, "the platform has a card", func() bool { return len(d.platform.received()) != 0 })
-	if out, code := s.run("policy", "set", "plain", "--enabled=false"); code != exitYes {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
+	s.runs(t, exitYes, "", "policy", "set", "plain", "--enabled=false")
 	entries, err := s.Audit(t.Context(), "", 10)
 	if err != nil || !slices.ContainsFunc(entries.Entries, func(e pannier.AuditEntry) bool { return e.Action == pannier.ActionAcknowledge }) {
 		t.Errorf("audit log %+v, %v", entries, err)
@@ -405,7 +395,7 @@ func TestLossThatIsAcknowledged(t *testing.T) {
 	s.process.kill()
 	s = d.run(t, filepath.Dir(filepath.Dir(s.socket)), false)
 	s.judged(t, "plain", pannier.StateDisabled, pannier.EnvironmentSidecar)
-	s.condition(t, lost, false)
+	s.toldNoMore(t, lost)
 }
 
 // TestRefusalsInMemory says that they end with the process.
@@ -414,11 +404,9 @@ func TestRefusalsInMemory(t *testing.T) {
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("one", "One."))
 	s := startSidecar(t, w, "--platform-url", "off")
-	s.condition(t, "refusals_in_memory", false)
-	if out, code := s.run("policy", "set", "one", "--enabled=false"); code != exitYes {
-		t.Fatalf("exit code %d\n%s", code, out)
-	}
-	s.condition(t, "refusals_in_memory", true)
+	s.toldNoMore(t, "refusals_in_memory")
+	s.runs(t, exitYes, "", "policy", "set", "one", "--enabled=false")
+	s.tellsOf(t, "refusals_in_memory")
 	if h, err := s.Health(t.Context()); err != nil || h.Status != pannier.HealthOK {
 		t.Errorf("health is %s, %v", h.Status, err)
 	}

@@ -103,19 +103,17 @@ func TestEnvironmentFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "environment.json")
 	s := startSidecar(t, w, "--platform-url", "off", "--environment-file", file)
 	s.judged(t, "needy", pannier.StateIneligible, pannier.EnvironmentSidecar)
-	s.hasCondition(t, "environment_missing")
+	s.tellsOf(t, "environment_missing")
 
 	text := must(json.Marshal(pannier.Environment{OS: "linux", Bins: []string{"no-such-binary-here"}, Env: []string{"NO_SUCH_VARIABLE"}}))(t)
 	writeIn(t, filepath.Dir(file), "printf '%s' '"+string(text)+"' > new; mv new environment.json")
 	s.judged(t, "needy", pannier.StateEligible, pannier.EnvironmentFile)
 
 	writeIn(t, filepath.Dir(file), "printf '{' > environment.json")
-	s.hasCondition(t, "environment_syntax")
+	s.tellsOf(t, "environment_syntax")
 	s.judged(t, "needy", pannier.StateEligible, pannier.EnvironmentFile)
 
-	if out, code := s.run("environment", "--to", file); code != 0 {
-		t.Fatalf("exit code %d: %s", code, out)
-	}
+	s.runs(t, exitYes, "", "environment", "--to", file)
 	s.judged(t, "needy", pannier.StateIneligible, pannier.EnvironmentFile)
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("%v, %v", info.Mode(), err)
@@ -135,7 +133,7 @@ func TestEnvironmentFileWhoseDirectoryComesLater(t *testing.T) {
 			writeIn(t, w, needy)
 			s := startSidecar(t, w, "--platform-url", "off", "--watch", mode, "--environment-file", filepath.Join(base, "envd", "x", "env.json"))
 			s.judged(t, "needy", pannier.StateIneligible, pannier.EnvironmentSidecar)
-			s.hasCondition(t, "environment_missing")
+			s.tellsOf(t, "environment_missing")
 
 			const has, hasNot = `{"os":"linux","bins":["no-such-binary-here"],"env":["NO_SUCH_VARIABLE"]}`, `{"os":"linux"}`
 			writeIn(t, base, "mkdir -p envd/x; printf '%s' '"+has+"' > envd/x/env.json")
@@ -152,16 +150,4 @@ func TestEnvironmentFileWhoseDirectoryComesLater(t *testing.T) {
 			}
 		})
 	}
-}
-
-// hasCondition waits until health tells of something.
-func (s *sidecarUnderTest) hasCondition(t *testing.T, code string) {
-	t.Helper()
-	eventually(t, "health tells "+code, func() error {
-		h, err := s.Health(t.Context())
-		if err != nil || !slices.ContainsFunc(h.Conditions, func(c pannier.Condition) bool { return c.Code == code }) {
-			return fmt.Errorf("conditions %+v, %v", h.Conditions, err)
-		}
-		return nil
-	})
 }

@@ -108,7 +108,7 @@ func TestFaultPromptBehindALink(t *testing.T) {
 		w := newWorkspace(t)
 		writeIn(t, w, "ln -s sub2 k; ln -s hid/cur l.md; printf 'prompt_files: [k/q.md, l.md]\n' >> config.yaml")
 		s := startFault(t, w, "--watch", mode)
-		s.hasCondition(t, "config_prompt_missing")
+		s.tellsOf(t, "config_prompt_missing")
 		s.write(t, "mkdir sub2; echo Q0 > sub2/q.md")
 		s.promptIs(t, "Q0")
 		s.write(t, "mkdir hid far; echo L0 > far/a; ln -s ../far/a hid/cur")
@@ -121,7 +121,7 @@ func TestFaultPromptBehindALink(t *testing.T) {
 		s.promptIs(t, "Q1\nL2")
 		// It leads out of the workspace by a link on the way, which is turned back.
 		s.write(t, "ln -sfn /etc/passwd hid/cur")
-		s.hasCondition(t, "config_prompt_outside")
+		s.tellsOf(t, "config_prompt_outside")
 		s.write(t, "ln -sfn ../far/a hid/cur")
 		s.promptIs(t, "Q1\nL1")
 		s.heard(t)

@@ -56,9 +56,7 @@ func TestFaultLinkTargetChanges(t *testing.T) {
 	s.serves(t, "one", number(1))
 	writeIn(t, store, "sed -i 's/number ./number 2/' v1/one/SKILL.md")
 	s.serves(t, "one", number(2))
-	if out, code := s.run("scan", "one"); code != exitYes {
-		t.Errorf("scan: exit code %d\n%s", code, out)
-	}
+	s.runs(t, exitYes, "", "scan", "one")
 	s.heard(t)
 	// The link leads to what no setting allows.
 	writeIn(t, store, "mkdir ../secret; cp -r v1/one ../secret; ln -s ../secret t; mv -T t cur")

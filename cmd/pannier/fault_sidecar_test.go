@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -142,18 +143,29 @@ func (s *sidecarUnderTest) tellsOf(t *testing.T, code string) pannier.Condition 
 		if err != nil {
 			return err
 		}
-		for _, c := range h.Conditions {
-			if c.Code == code {
-				found = c
-				return nil
-			}
+		at := slices.IndexFunc(h.Conditions, func(c pannier.Condition) bool { return c.Code == code })
+		if at < 0 {
+			return fmt.Errorf("conditions %+v", h.Conditions)
 		}
-		return fmt.Errorf("conditions %+v", h.Conditions)
+		found = h.Conditions[at]
+		return nil
 	})
 	if found.Message == "" || found.Hint == "" {
 		t.Errorf("condition %+v", found)
 	}
 	return found
+}
+
+// toldNoMore waits until health does not tell of a condition any more.
+func (s *sidecarUnderTest) toldNoMore(t *testing.T, code string) {
+	t.Helper()
+	eventually(t, "health tells no more of "+code, func() error {
+		h, err := s.Health(t.Context())
+		if err == nil && slices.ContainsFunc(h.Conditions, func(c pannier.Condition) bool { return c.Code == code }) {
+			err = fmt.Errorf("%+v", h.Conditions)
+		}
+		return err
+	})
 }
 
 // healthy waits until health tells of no condition.

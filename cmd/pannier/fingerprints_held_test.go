@@ -47,8 +47,6 @@ func TestScanBlocksWithoutFingerprint(t *testing.T) {
 	need(t, s.Rescan(t.Context()))
 	s.hasFingerprint(t, "big")
 	s.judged(t, "big", pannier.StateIneligible, pannier.EnvironmentSidecar) // nobody has scanned it since
-	if out, code := s.run("scan", "big"); code != exitYes {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
+	s.runs(t, exitYes, "", "scan", "big")
 	s.judged(t, "big", pannier.StateEligible, pannier.EnvironmentSidecar)
 }

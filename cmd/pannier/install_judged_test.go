@@ -72,9 +72,7 @@ func TestPolicyGoesWithSkill(t *testing.T) {
 		must(s.Install(t.Context(), pannier.InstallRequest{}, pannier.InstallSource{Body: bytes.NewReader(archiveOf("it", "1"))}))(t)
 	}
 	put()
-	if out, code := s.run("policy", "set", "it", "--enabled=false"); code != 0 {
-		t.Fatalf("exit code %d\n%s", code, out)
-	}
+	s.runs(t, exitYes, "", "policy", "set", "it", "--enabled=false")
 	s.judged(t, "it", pannier.StateDisabled, pannier.EnvironmentSidecar)
 	must(s.Uninstall(t.Context(), pannier.RemoveRequest{Slug: "it"}))(t)
 	put()

@@ -48,9 +48,7 @@ func TestInstallationsAreLiveWhenAnswered(t *testing.T) {
 	s.hasEvent(t, pannier.EventInstallReplaced, `"version":"2"`)
 	s.hasEvent(t, pannier.EventInstallRolledBack, `"version":"1"`)
 	s.hasEvent(t, pannier.EventInstallRemoved, `"slug":"it"`)
-	if out, code := s.run("health"); code != 0 {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
+	s.runs(t, exitYes, "", "health")
 }
 
 // servesNow checks the list as it is, without waiting: the skill it has a version, or is not there.

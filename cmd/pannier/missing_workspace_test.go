@@ -45,9 +45,9 @@ func TestMisplacedFiles(t *testing.T) {
 		"mkdir -p configs/skills/haiku && printf '%s\\n' --- 'name: haiku' 'description: Writes a haiku.' --- Do. > configs/skills/haiku/SKILL.md",
 		"printf '%s\\n' --- 'name: NAME' 'description: Writes a haiku.' --- Do. > SKILL.md",
 	} {
-		s.condition(t, "workspace_misplaced", false)
+		s.toldNoMore(t, "workspace_misplaced")
 		s.write(t, misplaced)
-		s.condition(t, "workspace_misplaced", true)
+		s.tellsOf(t, "workspace_misplaced")
 		h := must(s.Health(t.Context()))(t)
 		for _, c := range h.Conditions {
 			if c.Code != "workspace_misplaced" {
@@ -60,7 +60,7 @@ func TestMisplacedFiles(t *testing.T) {
 			s.write(t, move[1])
 		}
 	}
-	s.condition(t, "workspace_misplaced", false)
+	s.toldNoMore(t, "workspace_misplaced")
 	eventually(t, "both skills are listed", func() error {
 		_, err := s.entry(t, "haiku")
 		_, err2 := s.entry(t, "name")

@@ -74,29 +74,6 @@ func (p *oddPlatform) holds(t *testing.T, parts ...string) {
 	})
 }
 
-// condition is an outcome: health has, or has not, a condition.
-func (s *sidecarUnderTest) condition(t *testing.T, code string, wanted bool) {
-	t.Helper()
-	eventually(t, fmt.Sprintf("condition %s: %v", code, wanted), func() error {
-		h, err := s.Health(t.Context())
-		if err != nil {
-			return err
-		}
-		for _, c := range h.Conditions {
-			if c.Code == code && wanted && c.Hint != "" {
-				return nil
-			}
-			if c.Code == code && !wanted {
-				return fmt.Errorf("%+v", c)
-			}
-		}
-		if wanted {
-			return fmt.Errorf("conditions %+v", h.Conditions)
-		}
-		return nil
-	})
-}
-
 // TestPlatformWhoseFirstReadFails for a moment: the push waits, and the agent keeps its url.
 func TestPlatformWhoseFirstReadFails(t *testing.T) {
 	t.Parallel()
@@ -127,13 +104,13 @@ func TestPlatformWhoseFirstReadIsOdd(t *testing.T) {
 		return true
 	})
 	s := startSidecar(t, newWorkspace(t), "--platform-url", p.server.URL, "--platform-token-file", tokenFile(t))
-	s.condition(t, "read_back_unavailable", true)
+	s.tellsOf(t, "read_back_unavailable")
 	p.holds(t)
 	p.agentStarts(t)
 	usual := func(http.ResponseWriter, *http.Request) bool { return false }
 	p.instead.Store(&usual)
 	p.holds(t, "http://agent:8000", `"x_team":"blue"`)
-	s.condition(t, "read_back_unavailable", false)
+	s.toldNoMore(t, "read_back_unavailable")
 }
 
 // TestPlatformWhoseAuthorityIsReplaced is trusted again without a restart.
@@ -146,13 +123,13 @@ func TestPlatformWhoseAuthorityIsReplaced(t *testing.T) {
 	writeCertificate(t, dir) // which is another one
 	ca := filepath.Join(dir, "cert.pem")
 	s := startSidecar(t, newWorkspace(t), "--config", configOf(t, secure, ca))
-	s.condition(t, "push_failing", true)
+	s.tellsOf(t, "push_failing")
 	need(t, os.WriteFile(ca, good, 0o600))
 	p.holds(t)
 	need(t, os.WriteFile(ca, []byte("nothing"), 0o600))
 	s.write(t, skillScript("haiku", "Writes a haiku."))
 	p.holds(t, "Writes a haiku.")
-	s.condition(t, "ca_file_unreadable", true)
+	s.tellsOf(t, "ca_file_unreadable")
 }
 
 // TestAuthoritiesThatComeLate do not end the start: the card follows once they are there.
@@ -169,13 +146,13 @@ func TestAuthoritiesThatComeLate(t *testing.T) {
 			ca := filepath.Join(t.TempDir(), "ca.pem")
 			need(t, before(ca))
 			s := startSidecar(t, newWorkspace(t), "--config", configOf(t, secure, ca))
-			s.condition(t, "ca_file_unreadable", true)
-			s.condition(t, "push_failing", true)
+			s.tellsOf(t, "ca_file_unreadable")
+			s.tellsOf(t, "push_failing")
 			good := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
 			need(t, errors.Join(os.WriteFile(ca+".new", good, 0o600), os.Rename(ca+".new", ca)))
 			p.holds(t)
-			s.condition(t, "ca_file_unreadable", false)
-			s.condition(t, "push_failing", false)
+			s.toldNoMore(t, "ca_file_unreadable")
+			s.toldNoMore(t, "push_failing")
 		})
 	}
 }
@@ -217,11 +194,11 @@ func TestPlatformThatRefusedTheCard(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newOddPlatform(t, tooLarge)
 			s := startSidecar(t, newWorkspace(t), "--platform-url", p.server.URL, "--platform-events=false", "--platform-token-file", tokenFile(t))
-			s.condition(t, "push_failing", true)
+			s.tellsOf(t, "push_failing")
 			p.instead.Store(&usual)
 			need(t, ask(t, s))
 			p.holds(t)
-			s.condition(t, "push_failing", false)
+			s.toldNoMore(t, "push_failing")
 		})
 	}
 }
@@ -241,12 +218,12 @@ func TestCardWithoutURL(t *testing.T) {
 	s.terminate(t)
 	s = startSidecar(t, w, append(args, "--agent-url", "http://agent:8000")...)
 	s.acknowledged(t)
-	s.condition(t, "card_without_url", false)
+	s.toldNoMore(t, "card_without_url")
 
 	p := newOddPlatform(t, func(http.ResponseWriter, *http.Request) bool { return false })
 	s = startSidecar(t, newWorkspace(t), "--platform-url", p.server.URL, "--platform-token-file", tokenFile(t))
 	p.holds(t, `"url":"http://agent:8000"`)
-	s.condition(t, "card_without_url", false)
+	s.toldNoMore(t, "card_without_url")
 }
 
 // TestAgentThatRegistersDuringAChange registers while a change settles: the card before the change is not pushed again.

@@ -20,9 +20,7 @@ func TestPolicySet(t *testing.T) {
 	s := startSidecar(t, w, args...)
 	s.judged(t, "pdf", pannier.StateEligible, pannier.EnvironmentSidecar)
 
-	if out, code := s.run("policy", "set", "pdf", "--enabled=false"); code != 0 || !strings.Contains(out, "pdf   workspace  false    workspace  true      gateway") {
-		t.Fatalf("exit code %d:\n%s", code, out)
-	}
+	s.runs(t, exitYes, "pdf   workspace  false    workspace  true      gateway", "policy", "set", "pdf", "--enabled=false")
 	s.judged(t, "pdf", pannier.StateDisabled, pannier.EnvironmentSidecar) // the answer came after the snapshot
 	if card, err := s.Card(t.Context()); err != nil || strings.Contains(string(card), "pdf") {
 		t.Errorf("the card shows a disabled skill: %s, %v", card, err)
@@ -37,9 +35,7 @@ func TestPolicySet(t *testing.T) {
 	s.kill()
 	s = startSidecar(t, w, args...)
 	s.judged(t, "pdf", pannier.StateDisabled, pannier.EnvironmentSidecar) // it is kept
-	if out, code := s.run("policy", "set", "pdf", "--enabled=default", "--implicit=false"); code != 0 {
-		t.Fatalf("exit code %d:\n%s", code, out)
-	}
+	s.runs(t, exitYes, "", "policy", "set", "pdf", "--enabled=default", "--implicit=false")
 	s.judged(t, "pdf", pannier.StateEligible, pannier.EnvironmentSidecar)
 	if p, err := s.Prompt(t.Context(), pannier.Turn{}); err != nil || p.Text != "" {
 		t.Errorf("the prompt offers what nobody may use without being told: %q, %v", p.Text, err)
@@ -181,9 +177,7 @@ func TestPolicyOfTheSettings(t *testing.T) {
 	need(t, os.WriteFile(settings, []byte("policy:\n  skills:\n    pdf: {enabled: false}\n"), 0o600))
 	s := startSidecar(t, w, "--platform-url", "off", "--config", settings)
 	s.judged(t, "pdf", pannier.StateDisabled, pannier.EnvironmentSidecar)
-	if out, code := s.run("policy", "set", "pdf", "--enabled=true"); code != 0 {
-		t.Fatalf("exit code %d:\n%s", code, out)
-	}
+	s.runs(t, exitYes, "", "policy", "set", "pdf", "--enabled=true")
 	s.judged(t, "pdf", pannier.StateEligible, pannier.EnvironmentSidecar)
 }
 
@@ -233,7 +227,7 @@ func TestNoChangeWithoutAudit(t *testing.T) {
 	s.terminate(t)
 	writeIn(t, stateDir, "mv "+testWorkspaceID+"/audit audit.kept; : > "+testWorkspaceID+"/audit")
 	s = startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
-	s.hasCondition(t, "audit_unusable")
+	s.tellsOf(t, "audit_unusable")
 	if out, code := s.run("policy", "set", "pdf", "--enabled=false"); code != exitUnknown || !strings.Contains(out, "nothing was changed") || !strings.Contains(out, "hint: ") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}

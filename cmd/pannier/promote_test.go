@@ -41,7 +41,7 @@ func TestPromotionThatAPlatformRefuses(t *testing.T) {
 	if code != exitNo || !strings.Contains(out, "not accepted by") || !strings.Contains(out, "not now") || !strings.Contains(out, "sent again") {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
-	s.hasCondition(t, "promotion_pending")
+	s.tellsOf(t, "promotion_pending")
 	s.kill()
 	open.Store(true)
 	s = startSidecar(t, w, args...)
@@ -52,7 +52,5 @@ func TestPromotionThatAPlatformRefuses(t *testing.T) {
 		}
 		return nil
 	})
-	if out, code := s.run("promote", packet, "--record"); code != 0 || !strings.Contains(out, "accepted") {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
+	s.runs(t, exitYes, "accepted", "promote", packet, "--record")
 }

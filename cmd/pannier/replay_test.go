@@ -232,9 +232,7 @@ func TestReplayOfParts(t *testing.T) {
 	} {
 		path := filepath.Join(dir, name)
 		need(t, os.WriteFile(path, []byte(text), 0o644))
-		if out, code := r.run("replay", path); code != exitUnknown || !strings.Contains(out, "hint: ") {
-			t.Errorf("%s: exit code %d: %s", name, code, out)
-		}
+		r.runs(t, exitUnknown, "hint: ", "replay", path)
 	}
 	torn := filepath.Join(dir, "journal")
 	writeIn(t, dir, "mkdir journal; cp "+r.journal+"/*.jsonl journal; printf '{\"seq\":99' >> journal/00000000000000000001.jsonl")

@@ -69,18 +69,12 @@ func TestAcceptedInstallation(t *testing.T) {
 		w := newWorkspace(t)
 		s := startSidecar(t, w, "--platform-url", "off", "--state-dir", t.TempDir(), "--scan", mode)
 		accept := []string{"install", dir, "--accept", "scan.command.pipe_shell", "--reason", "our own host"}
-		if out, code := s.run("install", dir); code != exitNo || !strings.Contains(out, "scan.command.pipe_shell") {
-			t.Errorf("%s: exit code %d\n%s", mode, code, out)
-		}
+		s.runs(t, exitNo, "scan.command.pipe_shell", "install", dir)
 		if out, code := s.run("install", dir, "--accept", "scan.file.elf", "--reason", "r"); code == exitYes || !strings.Contains(out, "scan.file.elf") {
 			t.Errorf("%s: exit code %d\n%s", mode, code, out)
 		}
-		if out, code := s.run(append(accept, "--dry-run")...); code != exitYes || !strings.Contains(out, "our own host") {
-			t.Errorf("%s, dry run: exit code %d\n%s", mode, code, out)
-		}
-		if out, code := s.run(accept...); code != exitYes || !strings.Contains(out, "our own host") {
-			t.Fatalf("%s: exit code %d\n%s", mode, code, out)
-		}
+		s.runs(t, exitYes, "our own host", append(accept, "--dry-run")...)
+		s.runs(t, exitYes, "our own host", accept...)
 		if e, err := s.entry(t, "evil"); err != nil || e.State != pannier.StateEligible { // the answer comes with the snapshot
 			t.Errorf("%s: %s, %v", mode, e.State, err)
 		}

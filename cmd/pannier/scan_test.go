@@ -79,9 +79,7 @@ func TestScanBlocksASkill(t *testing.T) {
 	s := startSidecar(t, w, args...)
 	s.judged(t, "tool", pannier.StateEligible, pannier.EnvironmentSidecar) // nobody has scanned it
 
-	if out, code := s.run("scan", "clean"); code != exitYes || !strings.Contains(out, "decision     allow") {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
+	s.runs(t, exitYes, "decision     allow", "scan", "clean")
 	out, code := s.run("scan", "tool", "--json")
 	var report pannier.ScanReport
 	if err := json.Unmarshal([]byte(out), &report); err != nil || code != exitNo || report.Decision != pannier.ScanBlock || report.Unkept != "" || report.Files != 2 {
@@ -97,9 +95,7 @@ func TestScanBlocksASkill(t *testing.T) {
 	if out, code := s.run("scan", "tool"); code != exitNo || !strings.Contains(out, "skills/tool/bin/tool: error: ") || !strings.Contains(out, "(scan.file.elf)") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
-	if out, code := s.run("show", "tool"); code != exitYes || !strings.Contains(out, "block, 1 findings, 20") {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
+	s.runs(t, exitYes, "block, 1 findings, 20", "show", "tool")
 	version := s.version(t)
 
 	s.terminate(t)
@@ -150,11 +146,7 @@ func (s *sidecarUnderTest) blockedBy(t *testing.T, slug, rule string) {
 func TestScanOfNothing(t *testing.T) {
 	t.Parallel()
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off")
-	if out, code := s.run("scan", "none"); code != exitNo || !strings.Contains(out, "hint: ") {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
+	s.runs(t, exitNo, "hint: ", "scan", "none")
 	s.terminate(t)
-	if out, code := s.run("scan", "none"); code != exitNoSidecar {
-		t.Errorf("without a sidecar: exit code %d\n%s", code, out)
-	}
+	s.runs(t, exitNoSidecar, "", "scan", "none")
 }

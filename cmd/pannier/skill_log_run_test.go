@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"strings"
 	"testing"
 )
 
@@ -18,21 +16,10 @@ func TestSkillLogOfARun(t *testing.T) {
 	need(t, s.Rescan(t.Context()))
 	s.write(t, skillScript("one", "Changed."))
 	s.settled(t)
-	s.awaitLog(t, "skipping skill: skill=other") // the last line on the first snapshot
+	s.logs(t, "skipping skill: skill=other") // the last line on the first snapshot
 	s.loggedOnce(t, "[WARN]", "runtime of a skill is malformed: skill=odd", "skills/odd/SKILL.md:4")
 	s.loggedOnce(t, "[INFO]", "skipping skill: skill=other", "runtime=[hermes] not compatible with current=langgraph")
 	s.write(t, `printf -- '---\nname: [one\n---\nDo it.\n' > skills/broken; mkdir skills/two; mv skills/broken skills/two/SKILL.md`)
-	s.awaitLog(t, "skill is broken: skill=two")
+	s.logs(t, "skill is broken: skill=two")
 	s.loggedOnce(t, "[WARN]", "skill is broken: skill=two", "hint=")
-}
-
-// awaitLog waits until the log holds a text.
-func (s *sidecarUnderTest) awaitLog(t *testing.T, text string) {
-	t.Helper()
-	eventually(t, "the log has "+text, func() error {
-		if !strings.Contains(s.log.String(), text) {
-			return errors.New("it does not")
-		}
-		return nil
-	})
 }

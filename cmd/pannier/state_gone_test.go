@@ -50,9 +50,7 @@ func TestStateThatGoes(t *testing.T) {
 			writeIn(t, w, skillScript("one", "One.")+skillScript("two", "Two."))
 			args := []string{"--platform-url", "off", "--state-dir", filepath.Join(dir, "s")}
 			s := startSidecar(t, w, args...)
-			if out, code := s.run("policy", "set", "one", "--enabled=false"); code != exitYes {
-				t.Fatalf("exit code %d\n%s", code, out)
-			}
+			s.runs(t, exitYes, "", "policy", "set", "one", "--enabled=false")
 			writeIn(t, dir, tt.goes)
 			if tt.back != "true" {
 				s.refusesChanges(t, name)
@@ -60,7 +58,7 @@ func TestStateThatGoes(t *testing.T) {
 			}
 			if tt.back != "" {
 				writeIn(t, dir, tt.back)
-				s.condition(t, "state_gone", false)
+				s.toldNoMore(t, "state_gone")
 				s.keeps(t, "two")
 			}
 			s.stops(t)
@@ -69,7 +67,7 @@ func TestStateThatGoes(t *testing.T) {
 			if tt.back != "" {
 				s.judged(t, "two", pannier.StateDisabled, pannier.EnvironmentSidecar)
 			}
-			s.condition(t, "state_gone", false)
+			s.toldNoMore(t, "state_gone")
 		})
 	}
 }
@@ -77,9 +75,7 @@ func TestStateThatGoes(t *testing.T) {
 // keeps sets a policy, which is taken.
 func (s *sidecarUnderTest) keeps(t *testing.T, slug string) {
 	t.Helper()
-	if out, code := s.run("policy", "set", slug, "--enabled=false"); code != exitYes {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
+	s.runs(t, exitYes, "", "policy", "set", slug, "--enabled=false")
 	s.judged(t, slug, pannier.StateDisabled, pannier.EnvironmentSidecar)
 }
 
@@ -111,7 +107,7 @@ func TestStateThatIsGoneIsNotMadeAnew(t *testing.T) {
 		t.Error("there is a new state directory")
 	}
 	writeIn(t, dir, "mv -T t s")
-	s.condition(t, "state_gone", false)
+	s.toldNoMore(t, "state_gone")
 	s.write(t, skillScript("four", "Comes later."))
 	p.holds(t, "Comes later.")
 	s.keeps(t, "two")

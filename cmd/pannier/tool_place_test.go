@@ -66,7 +66,7 @@ node -e 'console.log("node")'; python3 -c 'print("python")'; bash -c 'echo bash'
 			t.Cleanup(s.Close)
 			awaitReady(t, s.Client)
 			if tt.exposed == "" {
-				s.condition(t, "tools_private_exposed", false)
+				s.toldNoMore(t, "tools_private_exposed")
 				s.refusedBy(t, pannier.ToolNotAllowed)
 				s.runs(t, exitYes, "sha256:", "tool", "allow", "repo-review")
 				s.runs(t, exitYes, "node\npython\nbash\nperl\ndone\n", "tool", "call", reportTool)

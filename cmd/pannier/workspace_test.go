@@ -19,8 +19,8 @@ func TestWorkspaceChanges(t *testing.T) {
 
 	s.write(t, `printf 'name: Other desk\nversion: "1.0"\nruntime: crewai\ntier: 4\nsomething: new\nprompt_files: [prompts/one.md, system-prompt.md]\n' > config.yaml`)
 	s.hasEvent(t, pannier.EventWorkspaceChanged, `{"files":["config.yaml"],"fields":{"hot":["name","prompt_files"],"restart":["runtime"],"ignored":["something","tier"]}}`)
-	s.hasCondition(t, "config_restart_needed")
-	s.hasCondition(t, "config_prompt_missing")
+	s.tellsOf(t, "config_restart_needed")
+	s.tellsOf(t, "config_prompt_missing")
 
 	s.write(t, "mkdir prompts; printf 'Be brief.\n' > prompts/one.md")
 	s.hasEvent(t, pannier.EventWorkspaceChanged, `{"files":["prompts/one.md"],"fields":{"hot":[],"restart":[],"ignored":[]}}`)
@@ -46,7 +46,7 @@ func TestRuntimeOfTheRunningAgent(t *testing.T) {
 	}
 	runs("langgraph", "crewai")
 	s.write(t, `printf 'name: Desk\nruntime: crewai\n' > config.yaml`)
-	s.hasCondition(t, "config_restart_needed")
+	s.tellsOf(t, "config_restart_needed")
 	runs("langgraph", "crewai")
 	must(s.PutEnvironment(t.Context(), pannier.Environment{OS: "linux", Arch: "amd64"}))(t)
 	runs("crewai", "langgraph")
@@ -54,7 +54,7 @@ func TestRuntimeOfTheRunningAgent(t *testing.T) {
 		t.Errorf("health after the report: %+v, %v", h.Conditions, err)
 	}
 	s.write(t, `printf 'name: Desk\nruntime: langgraph\n' > config.yaml`)
-	s.hasCondition(t, "config_restart_needed")
+	s.tellsOf(t, "config_restart_needed")
 	runs("crewai", "langgraph")
 	need(t, os.WriteFile(report, []byte(`{"os":"linux","arch":"amd64"}`), 0o600))
 	runs("langgraph", "crewai")
