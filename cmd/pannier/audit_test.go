@@ -34,8 +34,7 @@ func auditTree(t *testing.T) string {
 // runAudit runs the built binary and returns what it prints and its exit code.
 func runAudit(t *testing.T, args ...string) (stdout string, code int) {
 	t.Helper()
-	cmd := exec.Command(binary, append([]string{"audit"}, args...)...)
-	cmd.Env = cleanEnviron()
+	cmd := command(append([]string{"audit"}, args...)...)
 	var out, complaints bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaints
 	if err := cmd.Run(); err != nil && cmd.ProcessState.ExitCode() < 0 {

@@ -247,15 +247,13 @@ func startIsolated(t *testing.T, workspace, script string, args ...string) *inNa
 	if out, err := try.CombinedOutput(); err != nil {
 		t.Skipf("this machine does not let a test have namespaces, or do in them what it has to: %v\n%s", err, out)
 	}
-	socket := filepath.Join(shortDir(t), "s")
+	s := atSocket(t, workspace)
 	line := append([]string{
 		"-Urm", "sh", "-euc", script + "\nexec \"$0\" \"$@\"", binary, "run", "--workspace", workspace, "--workspace-id", testWorkspaceID,
-		"--socket", socket, "--state-dir", "none", "--environment-own", "block", "--log-level", "debug", "--platform-url", "off",
+		"--socket", s.socket, "--state-dir", "none", "--environment-own", "block", "--log-level", "debug", "--platform-url", "off",
 		"--settle", "50ms", "--debounce", "100ms", "--max-wait", "1s",
 	}, args...)
-	s := &sidecarUnderTest{workspace: workspace, socket: socket, Client: client.New(socket)}
 	s.process = startCommand(t, workspace, "unshare", line...)
-	t.Cleanup(s.Close)
 	awaitReady(t, s.Client)
 	return &inNamespace{s}
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"pannier"
-	"pannier/publish/client"
 )
 
 func commandIn(dir, name string, args ...string) (string, error) {
@@ -41,14 +40,12 @@ func unprivileged(t *testing.T, command ...string) []string {
 // startUnprivileged is startFault for a sidecar that can not read what the modes of files do not let it.
 func startUnprivileged(t *testing.T, workspace string, args ...string) *sidecarUnderTest {
 	t.Helper()
-	socket := filepath.Join(shortDir(t), "s")
-	s := &sidecarUnderTest{workspace: workspace, socket: socket, Client: client.New(socket)}
+	s := atSocket(t, workspace)
 	command := unprivileged(t, append([]string{
-		binary, "run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--socket", socket, "--state-dir", "none",
+		binary, "run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--socket", s.socket, "--state-dir", "none",
 		"--environment-own", "block", "--log-level", "debug", "--platform-url", "off", "--settle", "50ms", "--debounce", "100ms", "--resync", "1s",
 	}, args...)...)
 	s.process = startCommand(t, "/", command[0], command[1:]...)
-	t.Cleanup(s.Close)
 	awaitReady(t, s.Client)
 	return s
 }

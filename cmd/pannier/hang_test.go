@@ -6,14 +6,12 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"pannier"
-	"pannier/publish/client"
 )
 
 // TestDiskHangs has the disk of the workspace stop answering: what was read is served, health and /livez tell the same, and
@@ -100,12 +98,10 @@ func (s *sidecarUnderTest) endsWhileHanging(t *testing.T, d *hangingDisk) {
 // startHanging runs a sidecar on a disk that does not answer, and waits until the sidecar does.
 func startHanging(t *testing.T, d *hangingDisk) *sidecarUnderTest {
 	t.Helper()
-	socket := filepath.Join(shortDir(t), "s")
-	s := &sidecarUnderTest{workspace: d.dir, socket: socket, Client: client.New(socket)}
-	s.process = start(t, "run", "--workspace", d.dir, "--workspace-id", testWorkspaceID, "--socket", socket, "--state-dir", shortDir(t),
+	s := atSocket(t, d.dir)
+	s.process = start(t, "run", "--workspace", d.dir, "--workspace-id", testWorkspaceID, "--socket", s.socket, "--state-dir", shortDir(t),
 		"--environment-own", "block", "--platform-url", "off", "--resync", "1s")
 	d.answersAtTheEnd(t)
-	t.Cleanup(s.Close)
 	eventually(t, "the socket answers", func() error {
 		return s.ask(t, "/healthz")
 	})

@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -196,8 +195,7 @@ func TestEndlessAnswers(t *testing.T) {
 		mebibytes int64
 		args      []string
 	}{{120, []string{"health"}}, {120, []string{"policy", "list"}}, {120, []string{"card"}}, {120, []string{"show", "own"}}, {120, []string{"audit-log", "list"}}, {300, []string{"list"}}} {
-		cmd := exec.Command(binary, append(tt.args, "--url", server.URL, "--token-file", token)...)
-		cmd.Env = cleanEnviron()
+		cmd := command(append(tt.args, "--url", server.URL, "--token-file", token)...)
 		var output bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &output, &output
 		need(t, cmd.Start())

@@ -13,24 +13,20 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"pannier/publish/client"
 )
 
 // startLoggingTo runs a sidecar whose log goes to a file of this process.
 func startLoggingTo(t *testing.T, to *os.File, workspace string, args ...string) *sidecarUnderTest {
 	t.Helper()
-	socket := filepath.Join(shortDir(t), "s")
-	s := &sidecarUnderTest{workspace: workspace, socket: socket, Client: client.New(socket)}
+	s := atSocket(t, workspace)
 	s.process = &process{cmd: exec.Command(binary, append([]string{
-		"run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--socket", socket, "--state-dir", "none",
+		"run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--socket", s.socket, "--state-dir", "none",
 		"--environment-own", "block", "--settle", "50ms", "--debounce", "100ms", "--resync", "200ms",
 	}, args...)...), done: make(chan error, 1), log: &lockedBuffer{}}
 	s.cmd.Env, s.cmd.Stderr = cleanEnviron(), to
 	need(t, s.cmd.Start())
 	go func() { s.done <- s.cmd.Wait() }()
 	t.Cleanup(s.process.kill)
-	t.Cleanup(s.Close)
 	awaitReady(t, s.Client)
 	return s
 }

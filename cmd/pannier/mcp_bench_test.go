@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -40,8 +39,7 @@ func benchMCPSidecar(b *testing.B, skills int) *mcpBench {
 			need(b, os.WriteFile(filepath.Join(at, name), []byte(strings.Repeat("Some reference.\n", 100)), 0o600))
 		}
 	}
-	cmd := exec.Command(binary, "run", "--workspace", s.workspace, "--platform-url", "off", "--socket", s.socket, "--state-dir", filepath.Join(dir, "state"), "--log-level", "error")
-	cmd.Env = cleanEnviron()
+	cmd := command("run", "--workspace", s.workspace, "--platform-url", "off", "--socket", s.socket, "--state-dir", filepath.Join(dir, "state"), "--log-level", "error")
 	need(b, cmd.Start())
 	b.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	s.process, s.http = cmd.Process, socketClient(s.socket)

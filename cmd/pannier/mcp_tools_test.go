@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -19,8 +18,7 @@ func TestMCPCallsTools(t *testing.T) {
 	s := startSidecar(t, w, "--tools-enabled", "--tools-runner=self", "--scan=report", "--state-dir", t.TempDir())
 	s.refusedBy(t, pannier.ToolNotAllowed)
 	const name = "skill__repo-review__run-report"
-	cmd := exec.Command(binary, "mcp", "--socket", s.socket)
-	cmd.Env = cleanEnviron()
+	cmd := command("mcp", "--socket", s.socket)
 	h := startMCP(t, mcpVersions[0], cmd)
 	call := func(arguments map[string]any) (bool, string) {
 		t.Helper()

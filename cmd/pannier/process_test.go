@@ -150,6 +150,13 @@ func cleanEnviron() []string {
 	return kept
 }
 
+// command returns a command of the binary, without variables that would change the settings.
+func command(args ...string) *exec.Cmd {
+	cmd := exec.Command(binary, args...)
+	cmd.Env = cleanEnviron()
+	return cmd
+}
+
 func (p *process) kill() {
 	p.cmd.Process.Kill()
 	<-p.done
@@ -190,16 +197,23 @@ type sidecarUnderTest struct {
 	workspace, socket string
 }
 
+// atSocket returns a sidecar that does not run yet, with a socket of its own.
+func atSocket(t testing.TB, workspace string) *sidecarUnderTest {
+	t.Helper()
+	s := &sidecarUnderTest{workspace: workspace, socket: filepath.Join(fixture.ShortDir(t), "s")}
+	s.Client = client.New(s.socket)
+	t.Cleanup(s.Close)
+	return s
+}
+
 // startSidecar runs a sidecar on a workspace and waits until it is ready.
 func startSidecar(t *testing.T, workspace string, args ...string) *sidecarUnderTest {
 	t.Helper()
-	socket := filepath.Join(shortDir(t), "s")
-	s := &sidecarUnderTest{workspace: workspace, socket: socket, Client: client.New(socket)}
+	s := atSocket(t, workspace)
 	s.process = start(t, append([]string{
-		"run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--socket", socket,
+		"run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--socket", s.socket,
 		"--state-dir", "none", "--environment-own", "block", "--scan", "off", "--resync", "0", "--debounce", "300ms", "--delete-grace", "0", "--log-level", "debug",
 	}, args...)...)
-	t.Cleanup(s.Close)
 	awaitReady(t, s.Client)
 	return s
 }

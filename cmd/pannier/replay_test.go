@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -79,8 +78,7 @@ func (r *recorded) replay(t *testing.T, args ...string) (out string, code int) {
 	t.Helper()
 	settings := filepath.Join(t.TempDir(), "settings.yaml")
 	need(t, os.WriteFile(settings, []byte("workspace: "+r.workspace+"\nenvironment:\n  own: block\n"), 0o600))
-	cmd := exec.Command(binary, append([]string{"replay", "--config", settings}, args...)...)
-	cmd.Env = cleanEnviron()
+	cmd := command(append([]string{"replay", "--config", settings}, args...)...)
 	text, _ := cmd.CombinedOutput()
 	return string(text), cmd.ProcessState.ExitCode()
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,8 +34,7 @@ func TestReplayCalls(t *testing.T) {
 	journal := filepath.Join(state, testWorkspaceID, "journal")
 	differs := func(want string) {
 		t.Helper()
-		cmd := exec.Command(binary, "replay", "--config", settings, "--json", journal)
-		cmd.Env = cleanEnviron()
+		cmd := command("replay", "--config", settings, "--json", journal)
 		out, _ := cmd.Output()
 		var report replay.Report
 		if err := json.Unmarshal(out, &report); err != nil || report.Replayed[pannier.EventSkillToolCalled] != 1 {

@@ -168,8 +168,7 @@ printf -- '---\nname: seo\n---\n\n# Write pages\n' > skills/seo/SKILL.md`)
 func TestEventsAreFollowed(t *testing.T) {
 	t.Parallel()
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off")
-	follower := exec.Command(binary, "events", "--follow", "--json", "--types", "skill_catalog_updated,skill_loaded", "--socket", s.socket)
-	follower.Env = cleanEnviron()
+	follower := command("events", "--follow", "--json", "--types", "skill_catalog_updated,skill_loaded", "--socket", s.socket)
 	out := &lockedBuffer{}
 	follower.Stdout, follower.Stderr = out, out
 	need(t, follower.Start())

@@ -87,8 +87,7 @@ func (h *hubUnderTest) shellJob(t testing.TB, command ...string) pannier.ToolJob
 // needsSandbox skips a test where the kernel has no sandbox.
 func needsSandbox(t testing.TB) pannier.RunnerReport {
 	t.Helper()
-	check := exec.Command(binary, "runner", "--check", "--json")
-	check.Env = cleanEnviron()
+	check := command("runner", "--check", "--json")
 	out, err := check.Output()
 	var report pannier.RunnerReport
 	if bad := json.Unmarshal(out, &report); bad != nil {
@@ -241,8 +240,7 @@ func TestRunnerCheck(t *testing.T) {
 	t.Parallel()
 	report := needsSandbox(t)
 	check := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(binary, append([]string{"runner", "--check"}, args...)...)
-		cmd.Env = cleanEnviron()
+		cmd := command(append([]string{"runner", "--check"}, args...)...)
 		return cmd
 	}
 	out, err := check().CombinedOutput()

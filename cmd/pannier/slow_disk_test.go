@@ -46,13 +46,11 @@ func startDelayed(t *testing.T, calls string, by time.Duration, workspace string
 	if out, err := exec.Command("sh", append(delay, "true")...).CombinedOutput(); err != nil {
 		t.Skipf("strace cannot delay calls here: %v: %s", err, out)
 	}
-	socket := filepath.Join(shortDir(t), "s")
-	s := &sidecarUnderTest{workspace: workspace, socket: socket, Client: client.New(socket)}
+	s := atSocket(t, workspace)
 	s.process = startBinary(t, "sh", append(append(delay, binary,
-		"run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--socket", socket,
+		"run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--socket", s.socket,
 		"--environment-own", "block", "--resync", "0", "--debounce", "100ms", "--delete-grace", "0", "--log-level", "debug",
 	), args...)...)
-	t.Cleanup(s.Close)
 	return s
 }
 

@@ -60,8 +60,7 @@ console.log(defaultSocket());
 func TestHealthShowsTheSocket(t *testing.T) {
 	t.Parallel()
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off")
-	cmd := exec.Command(binary, "health", "--socket", s.socket)
-	cmd.Env = cleanEnviron()
+	cmd := command("health", "--socket", s.socket)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "socket        "+s.socket+"\n") {
 		t.Errorf("printed (%v)\n%s", err, out)

@@ -60,8 +60,7 @@ func TestUploadsThatCanNotBeUsed(t *testing.T) {
 		if c := s.tellsOf(t, "installs_unavailable"); c.Severity != pannier.SeverityWarning {
 			t.Errorf("%s: condition %+v", script, c)
 		}
-		cmd := exec.Command(binary, "install", filepath.Join(w, "skills/one"), "--socket", s.socket, "--workspace", w)
-		cmd.Env = cleanEnviron()
+		cmd := command("install", filepath.Join(w, "skills/one"), "--socket", s.socket, "--workspace", w)
 		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "the directory for uploads cannot be used") || !strings.Contains(string(out), "hint: make what lies there a directory") {
 			t.Errorf("%s: install: %v\n%s", script, err, out)
 		}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,7 +20,6 @@ import (
 
 	"pannier"
 	"pannier/internal/plain"
-	"pannier/publish/client"
 )
 
 // openTerminal returns a pseudo terminal of 80 columns, and what is written to it.
@@ -61,17 +59,15 @@ func runOnTerminal(t *testing.T, workspace string, environ []string, args ...str
 
 func startOnTerminal(t *testing.T, terminal *os.File, attr *syscall.SysProcAttr, shown *lockedBuffer, workspace string, environ []string, args ...string) *sidecarUnderTest {
 	t.Helper()
-	socket := filepath.Join(shortDir(t), "s")
-	s := &sidecarUnderTest{workspace: workspace, socket: socket, Client: client.New(socket)}
+	s := atSocket(t, workspace)
 	s.process = &process{cmd: exec.Command(binary, append([]string{
-		"run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--socket", socket, "--state-dir", "none",
+		"run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--socket", s.socket, "--state-dir", "none",
 		"--environment-own", "block", "--settle", "50ms", "--debounce", "100ms", "--delete-grace", "0",
 	}, args...)...), done: make(chan error, 1), log: shown}
 	s.cmd.Env, s.cmd.Stderr, s.cmd.SysProcAttr = append(cleanEnviron(), environ...), terminal, attr
 	need(t, s.cmd.Start())
 	go func() { s.done <- s.cmd.Wait() }()
 	t.Cleanup(s.process.kill)
-	t.Cleanup(s.Close)
 	return s
 }
 

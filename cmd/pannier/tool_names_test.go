@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -82,8 +81,7 @@ func TestToolNames(t *testing.T) {
 	long := strings.Repeat("long-", 15) + "x"
 	writeIn(t, w, netSkill("net-2", "skills", server.URL, "ask", long))
 	s := startSidecar(t, w, "--tools-enabled", "--scan=report", "--state-dir", t.TempDir(), "--tools-http-allow", strings.TrimPrefix(server.URL, "http://"))
-	cmd := exec.Command(binary, "mcp", "--socket", s.socket)
-	cmd.Env = cleanEnviron()
+	cmd := command("mcp", "--socket", s.socket)
 	h := startMCP(t, mcpVersions[0], cmd)
 	vendors := []*regexp.Regexp{regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`), regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`)}
 	s.allow(t, "net-2", "skill.net-2.ask")

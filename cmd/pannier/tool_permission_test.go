@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -128,8 +127,7 @@ func TestHTTPPermission(t *testing.T) {
 	text := "roots:\n  - skills\n  - {path: own, trust: internal}\ntools:\n  enabled: true\n  http_allow: [" + host + "]\n  secrets:\n    KEY@127.0.0.1: {file: " + key + ", skills: [named, trusted]}\n"
 	need(t, os.WriteFile(settings, []byte(text), 0o600))
 	s := startSidecar(t, w, "--config", settings, "--scan=report", "--state-dir", t.TempDir())
-	cmd := exec.Command(binary, "mcp", "--socket", s.socket)
-	cmd.Env = cleanEnviron()
+	cmd := command("mcp", "--socket", s.socket)
 	h := startMCP(t, mcpVersions[0], cmd)
 	expect := func(when, tool, code, asked string) {
 		t.Helper()

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -214,8 +213,7 @@ func (s *sidecarUnderTest) envelopes(t *testing.T) (events []pannier.Event) {
 // command runs a command against the sidecar and returns what it prints.
 func (s *sidecarUnderTest) command(t *testing.T, args ...string) []byte {
 	t.Helper()
-	cmd := exec.Command(binary, append(args, "--socket", s.socket, "--workspace", s.workspace)...)
-	cmd.Env = cleanEnviron()
+	cmd := command(append(args, "--socket", s.socket, "--workspace", s.workspace)...)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("pannier %v: %v", args, err)

@@ -44,8 +44,7 @@ func TestHealthOfASkill(t *testing.T) {
 // health runs the command, and returns what it prints and its exit code.
 func (s *sidecarUnderTest) health(t *testing.T, args ...string) (text string, code int) {
 	t.Helper()
-	cmd := exec.Command(binary, append([]string{"health", "--socket", s.socket, "--workspace", s.workspace}, args...)...)
-	cmd.Env = cleanEnviron()
+	cmd := command(append([]string{"health", "--socket", s.socket, "--workspace", s.workspace}, args...)...)
 	out, err := cmd.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return string(out), exit.ExitCode()

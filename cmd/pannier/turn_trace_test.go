@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -48,8 +47,7 @@ func TestFollowedSidecarEnds(t *testing.T) {
 // follower is `pannier events --follow` of some types.
 func (s *sidecarUnderTest) follower(t *testing.T, types string) *lockedBuffer {
 	t.Helper()
-	cmd := exec.Command(binary, "events", "--follow", "--json", "--types", types, "--socket", s.socket)
-	cmd.Env = cleanEnviron()
+	cmd := command("events", "--follow", "--json", "--types", types, "--socket", s.socket)
 	out := &lockedBuffer{}
 	cmd.Stdout, cmd.Stderr = out, out
 	need(t, cmd.Start())
