@@ -9,17 +9,17 @@ import (
 	"pannier/admin"
 	"pannier/admin/audit"
 	"pannier/admin/policy"
-	"pannier/admin/scans"
+	"pannier/contents"
 	"pannier/internal/policyfile"
 	"pannier/internal/state"
 )
 
 // replayed applies entries to nothing.
-func replayed(t *testing.T, entries []pannier.AuditEntry) (*policy.Store, *scans.Store, *admin.Replay, error) {
+func replayed(t *testing.T, entries []pannier.AuditEntry) (*policy.Store, *contents.Verdicts, *admin.Replay, error) {
 	t.Helper()
 	file := policyfile.New(policyfile.Generation{})
 	policies, err := policy.Open(file)
-	verdicts, err2 := scans.Open(state.Memory(), file)
+	verdicts, err2 := contents.OpenVerdicts(state.Memory(), file)
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}

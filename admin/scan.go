@@ -239,31 +239,3 @@ func scanOutcomeOf(skill *pannier.Skill, r pannier.ScanReport) scanOutcome {
 	}
 	return o
 }
-
-// ScanInBackground scans a skill directory whose fingerprint is known, and stores the verdict by that fingerprint. It is not
-// audited, because no client asked for it, and does not wait for changes or explicit scans. [pannier.ErrChanged] says that the
-// fingerprint changed; no verdict is stored then. The verdict of a scan that times out is stored with the finding that says so.
-func (s *Service) ScanInBackground(ctx context.Context, skill *pannier.Skill, fingerprint pannier.Digest) error {
-	bounded, cancel := context.WithTimeout(ctx, scanTimeout)
-	defer cancel()
-	report, err := s.o.Scans.Scan(bounded, skill)
-	if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
-		return err
-	}
-	after, err := s.o.Scans.Fingerprint(ctx, skill)
-	if err == nil && after != fingerprint {
-		err = pannier.ErrChanged
-	}
-	if err != nil {
-		return err
-	}
-	v := report.ScanVerdict
-	v.Fingerprint, v.At, v.Origin = fingerprint, time.Now().UTC().Round(0), pannier.ScanBackground
-	if v, err = s.o.Scans.Verdicts.Put(v); err != nil {
-		return err
-	}
-	event := scannedEvent(skill, v)
-	event.Findings = len(report.Findings) // the stored verdict has fewer
-	s.o.Emit(pannier.EventSkillScanned, event)
-	return nil
-}

@@ -14,7 +14,7 @@ import (
 
 	"pannier"
 	"pannier/admin"
-	"pannier/admin/scans"
+	"pannier/contents"
 	"pannier/internal/policyfile"
 )
 
@@ -22,7 +22,7 @@ import (
 type scanned struct {
 	*fixture
 	*admin.Service
-	verdicts *scans.Store
+	verdicts *contents.Verdicts
 	prints   func() (pannier.Digest, error)
 	report   func(context.Context) (pannier.ScanReport, error)
 }
@@ -41,7 +41,7 @@ func newScanned(t *testing.T, dir string, more ...func(*admin.Options)) *scanned
 		return pannier.ScanReport{ScanVerdict: pannier.ScanVerdict{Decision: pannier.ScanBlock, Findings: []pannier.Finding{elf}}, Files: 2, Bytes: 7}, nil
 	}
 	var err error
-	if h.verdicts, err = scans.Open(h.fixture, policyfile.New(policyfile.Generation{})); err != nil {
+	if h.verdicts, err = contents.OpenVerdicts(h.fixture, policyfile.New(policyfile.Generation{})); err != nil {
 		t.Fatal(err)
 	}
 	o := admin.Options{

@@ -13,6 +13,8 @@ import (
 
 	"pannier"
 	"pannier/admin"
+	"pannier/config"
+	"pannier/contents"
 	"pannier/internal/policyfile"
 	"pannier/publish/api"
 	"pannier/registry"
@@ -22,13 +24,21 @@ import (
 // directories that pannier has changed.
 func (c *core) openAdmin(ctx context.Context, reg prometheus.Registerer, scanDirs func(context.Context, ...string) (*pannier.Snapshot, error)) error {
 	dir := c.state
-	scans := c.openScans(reg)
+	verdicts := dir.policy.verdicts
+	c.contents = contents.New(contents.Options{
+		Rules: c.rules, Registry: c.registry, Verdicts: verdicts, Enforce: c.settings.Scan == config.ScanEnforce, Installers: c.settings.ScanInstallers,
+		Read: c.loader.Contents, Restored: dir.contents.read(), Keep: dir.contents.writer.Put, Emit: c.events.emit, Registerer: reg, Logger: c.log,
+	})
 	installs, err := c.openInstalls(ctx, reg, scanDirs)
 	if err != nil {
 		return err
 	}
 	c.admin = admin.New(admin.Options{
-		Audit: dir.audit, Policy: dir.policy.policies, Scans: scans, Install: installs, Values: dir.store, Emit: c.events.emit, Logger: c.log,
+		Audit: dir.audit, Policy: dir.policy.policies, Install: installs, Values: dir.store, Emit: c.events.emit, Logger: c.log,
+		Scans: admin.ScanOptions{
+			IsRule: contents.IsRule, Ruleset: c.contents.Ruleset(), Verdicts: verdicts, Fingerprint: c.contents.Compute, Scan: c.contents.Scan,
+			ApplyVerdict: c.contents.Apply,
+		},
 		Activity: func(ctx context.Context, p pannier.Promotion) []pannier.ActivityResult {
 			return c.platforms.promote(ctx, p, c.settings.PromotionHeartbeat)
 		},
@@ -36,13 +46,11 @@ func (c *core) openAdmin(ctx context.Context, reg prometheus.Registerer, scanDir
 		Acknowledge: c.acknowledge,
 		SetPolicies: c.setPolicies, SetEnvironment: c.setEnvironment,
 	})
-	c.securityScans = newBackgroundScans(c.fingerprints, c.admin.ScanInBackground, reg, c.log)
-	c.deepDirs = func() []string { return append(c.mcpDirs(), c.fingerprints.deepDirs()...) }
+	c.deepDirs = func() []string { return append(c.mcpDirs(), c.contents.WatchDirs()...) }
 	set := c.admin.Policies()
-	c.fingerprints.restore(c.state.contents.read())
 	c.registry.Prepare(func(in *registry.Inputs) {
 		in.Policies.Workspace = set
-		in.Judges = []func() registry.Judge{dir.policy.judge, func() registry.Judge { return *c.fingerprints.judge.Load() }}
+		in.Judges = []func() registry.Judge{dir.policy.judge, c.contents.Judge}
 	})
 	put, found, err := c.admin.Environment()
 	if err != nil {

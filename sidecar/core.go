@@ -20,6 +20,7 @@ import (
 	"pannier/admin/install"
 	"pannier/admin/upload"
 	"pannier/config"
+	"pannier/contents"
 	"pannier/publish/api"
 	"pannier/publish/mcp"
 	"pannier/registry"
@@ -32,20 +33,19 @@ import (
 // core is a running engine: it watches, serves and pushes.
 type core struct {
 	*engine
-	build         Build
-	private       bool // see [Options.Private]
-	log           hclog.Logger
-	state         *stateDir
-	fingerprints  *fingerprints
-	securityScans *backgroundScans
-	scanMetrics   *scanMetrics
-	stats         *stats
-	watcher       *watcher.Watcher
-	platforms     *publishers
-	events        *eventLog
-	admin         *admin.Service
-	tools         *tools.Service
-	uploads       *upload.Store // nil where nothing can be installed
+	build       Build
+	private     bool // see [Options.Private]
+	log         hclog.Logger
+	state       *stateDir
+	contents    *contents.Tracker
+	scanMetrics *scanMetrics
+	stats       *stats
+	watcher     *watcher.Watcher
+	platforms   *publishers
+	events      *eventLog
+	admin       *admin.Service
+	tools       *tools.Service
+	uploads     *upload.Store // nil where nothing can be installed
 	// spoolErr is why the directories for installations cannot be used.
 	spoolErr  error
 	installed *install.Store
@@ -77,9 +77,9 @@ func (c *core) run(all *tasks, hangups <-chan os.Signal) {
 	all.run("watcher", c.watcher.Run)
 	all.run("batches", func(ctx context.Context) error { c.processBatches(ctx); return nil })
 	all.run("recovery", c.recoverRefusals)
-	all.run("fingerprints", func(ctx context.Context) error { c.fingerprints.run(ctx); return nil })
+	all.run("contents", func(ctx context.Context) error { c.contents.Run(ctx); return nil })
 	if c.settings.Scan != config.ScanOff {
-		all.run("security scans", func(ctx context.Context) error { c.securityScans.run(ctx); return nil })
+		all.run("security scans", func(ctx context.Context) error { c.contents.RunScans(ctx); return nil })
 	}
 	all.run("hangups", func(ctx context.Context) error { c.rescanOnHangup(ctx, hangups); return nil })
 	all.run("touches", func(ctx context.Context) error { c.fingerprintTouched(ctx); return nil })
@@ -169,7 +169,7 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Opt
 
 // resources reads the links and examples of a skill, unless it is known to have none.
 func (c *core) resources(ctx context.Context, s *pannier.Skill) (pannier.Resources, error) {
-	if !c.fingerprints.mayHaveResources(s) {
+	if known := c.contents.Known(s); !known.Fingerprint.IsZero() && !known.Parts.Resources {
 		return pannier.Resources{}, nil
 	}
 	return c.loader.Resources(ctx, s)
@@ -186,7 +186,7 @@ func (c *core) processBatches(ctx context.Context) {
 			return
 		case b := <-c.watcher.Batches():
 			c.processBatch(ctx, b)
-		case <-c.fingerprints.deepChanged:
+		case <-c.contents.WatchChanged():
 			c.watcher.Watch(c.watchSet())
 		}
 	}
@@ -219,14 +219,7 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 	if c.mcp != nil && (changed || len(b.Dirs) > 0) {
 		c.mcp.Touched() // a directory of a file that a host follows may be in the batch
 	}
-	replaced := c.fingerprints.rootsReplaced()
-	if replaced {
-		c.fingerprints.hints.addAll()
-	}
-	if changed || replaced || !b.Full || b.Trigger != pannier.TriggerResync {
-		c.fingerprints.hints.addBatch(b)
-		c.fingerprints.request()
-	}
+	c.contents.Observe(b, changed)
 	if b.Seq > 0 { // not while the start goes on
 		c.state.parsed.keep(c.loader, false)
 	}
@@ -236,9 +229,11 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 }
 
 // watched reports whether all of the workspace is watched, as far as it can be.
-func (c *core) watched() bool {
+func (c *core) watched() bool { return isDone(c.watcher.Armed()) }
+
+func isDone(closed <-chan struct{}) bool {
 	select {
-	case <-c.watcher.Armed():
+	case <-closed:
 		return true
 	default:
 		return false
@@ -264,8 +259,8 @@ const touchedEvery = 500 * time.Millisecond
 // fingerprintTouched has fingerprints computed where files of skills changed that no scan of the catalog shows.
 func (c *core) fingerprintTouched(ctx context.Context) {
 	c.awaitWatched(ctx)
-	c.fingerprints.hints.addAll() // files may have changed after their fingerprint and before their directory was armed
-	c.fingerprints.request()
+	c.contents.HintAll() // files may have changed after their fingerprint and before their directory was armed
+	c.contents.Request()
 	var pause <-chan time.Time // not nil after a request, until the next one may follow
 	waiting := false
 	for {
@@ -274,9 +269,9 @@ func (c *core) fingerprintTouched(ctx context.Context) {
 			return
 		case dirs := <-c.watcher.Touched():
 			if dirs == nil {
-				c.fingerprints.hints.addAll()
+				c.contents.HintAll()
 			} else {
-				c.fingerprints.hints.add(dirs)
+				c.contents.Hint(dirs)
 			}
 			if c.mcp != nil {
 				c.mcp.Touched()
@@ -286,7 +281,7 @@ func (c *core) fingerprintTouched(ctx context.Context) {
 			pause = nil
 		}
 		if waiting && pause == nil {
-			c.fingerprints.request()
+			c.contents.Request()
 			pause, waiting = time.After(touchedEvery), false
 		}
 	}
@@ -347,7 +342,7 @@ func isWorkspaceKnown(s *pannier.Snapshot) bool {
 // must not take the place of what the platform holds; nor must one without the skills that are not read yet, where scans are
 // enforced, or one of a first scan that goes on while directories are armed.
 func (c *core) offer(s *pannier.Snapshot) {
-	if !isWorkspaceKnown(s) || !c.fingerprints.isRead() || !c.watched() {
+	if !isWorkspaceKnown(s) || !isDone(c.contents.FirstRead()) || !c.watched() {
 		return
 	}
 	c.platforms.offer(c.cards.get(s))

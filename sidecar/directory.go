@@ -11,6 +11,7 @@ import (
 	"pannier"
 	"pannier/admin/policy"
 	"pannier/config"
+	"pannier/contents"
 	"pannier/internal/policyfile"
 	"pannier/loader/fingerprint"
 	"pannier/publish/api"
@@ -78,7 +79,7 @@ func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) 
 	return &Directory{
 		Handler: api.New(ho), Service: ho.Service, Snapshot: s, Rules: h.rules, Resources: h.loader.Resources, Tools: rules.Tools,
 		Fingerprint: func(ctx context.Context, s *pannier.Skill) (pannier.Digest, error) {
-			print, err := readFingerprint(ctx, h.rules, s, fingerprint.Options{})
+			print, err := contents.Print(ctx, h.rules, s, fingerprint.Options{})
 			return print.Digest, err
 		},
 	}, nil

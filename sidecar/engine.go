@@ -12,6 +12,7 @@ import (
 
 	"pannier"
 	"pannier/config"
+	"pannier/contents"
 	"pannier/loader"
 	"pannier/loader/scan"
 	"pannier/publish/api"
@@ -117,21 +118,17 @@ func (e *engine) scanAllWithContents(ctx context.Context, brief bool) (*pannier.
 	if err != nil {
 		return nil, err
 	}
-	contents := e.readContents(ctx, s.Entries, brief)
-	if err := ctx.Err(); err != nil || len(contents) == 0 {
+	found := e.readContents(ctx, s.Entries, brief)
+	if err := ctx.Err(); err != nil || len(found) == 0 {
 		return s, err
 	}
-	e.setContents(contents)
+	e.setContents(found)
 	return e.registry.Rejudge(), nil
 }
 
 // setContents has skills judged by what was found in their files, and by no verdict. Where scans are enforced, they are pending.
 func (e *engine) setContents(found map[string]pannier.Contents) {
-	files := filesJudge{contents: found}
-	if e.settings.Scan == config.ScanEnforce {
-		files.scanned = map[string]pannier.Digest{}
-	}
-	judge := registry.Judge{Version: uint64(len(found)) + 1, Of: files.of}
+	judge := contents.JudgeFound(found, e.settings.Scan == config.ScanEnforce)
 	e.registry.Prepare(func(in *registry.Inputs) { in.Judges = []func() registry.Judge{func() registry.Judge { return judge }} })
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -29,17 +28,20 @@ func newHealth(s config.Settings, b Build) pannier.Health {
 // skillsHealth is what health says of the skills of a snapshot. It is kept, since it takes a walk over all of them.
 type skillsHealth struct {
 	snapshot   *pannier.Snapshot
-	generation uint64 // of the fingerprints
+	contents   uint64 // their version
 	states     map[pannier.State]int
 	conditions []pannier.Condition
 }
 
 func (c *core) skillsHealth(s *pannier.Snapshot) *skillsHealth {
-	generation := c.fingerprints.generation()
-	if h := c.ofSkills.Load(); h != nil && h.snapshot == s && h.generation == generation {
+	version := c.contents.Version()
+	if h := c.ofSkills.Load(); h != nil && h.snapshot == s && h.contents == version {
 		return h
 	}
-	h := &skillsHealth{s, generation, countStates(s), slices.Concat(snapshotConditions(s), c.scanConditions(s))}
+	h := &skillsHealth{s, version, countStates(s), snapshotConditions(s)}
+	if c.settings.Scan != config.ScanOff {
+		h.conditions = append(h.conditions, c.contents.Conditions(s)...)
+	}
 	c.ofSkills.Store(h)
 	return h
 }
@@ -185,43 +187,4 @@ func worst(conditions []pannier.Condition) pannier.HealthStatus {
 		}
 	}
 	return status
-}
-
-func (c *core) scanConditions(s *pannier.Snapshot) []pannier.Condition {
-	if c.settings.Scan == config.ScanOff {
-		return nil
-	}
-	var found, unscanned []string
-	trouble := ""
-	for i := range s.Entries {
-		e := s.Entries[i]
-		if e.State != pannier.StateEligible && e.State != pannier.StateIneligible {
-			continue
-		}
-		if v := c.fingerprints.summary(e.Skill); v != nil && v.Origin == pannier.ScanBackground && len(v.Blocking) > 0 && !c.fingerprints.policy.enforce {
-			found = append(found, e.Slug)
-		}
-		if why := c.fingerprints.failure(e.Skill); why != "" {
-			unscanned, trouble = append(unscanned, e.Slug), cmp.Or(trouble, why)
-		}
-	}
-	var conditions []pannier.Condition
-	if len(found) > 0 {
-		conditions = append(conditions, condition("scan_findings", pannier.SeverityWarning, plain.Shorten(strings.Join(found, ", "), 200),
-			fmt.Sprintf("%s in the background scan, which the settings only report", haveFindings(len(found))),
-			"run `pannier show` for each to see the findings; `pannier scan SLUG` blocks it, `scan: enforce` blocks all such skills"))
-	}
-	if len(unscanned) > 0 {
-		conditions = append(conditions, condition("skills_unscanned", pannier.SeverityWarning, plain.Shorten(strings.Join(unscanned, ", "), 200),
-			fmt.Sprintf("%d of %d skills have no fingerprint, so the background scan skips them: %s", len(unscanned), len(s.Entries), trouble),
-			"make every file of the skill readable, and remove large data from it"))
-	}
-	return conditions
-}
-
-func haveFindings(skills int) string {
-	if skills == 1 {
-		return "1 skill has a blocking finding"
-	}
-	return fmt.Sprintf("%d skills have blocking findings", skills)
 }

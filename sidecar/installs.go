@@ -65,7 +65,7 @@ func (c *core) openInstalls(ctx context.Context, reg prometheus.Registerer, look
 	}
 	// Repaired even where nothing may be installed any more: what is half done is so all the same.
 	if o.Store, err = install.Open(ctx, install.Options{
-		Rules: rules, Trust: c.settings.InstallTrust, Scan: c.scanOptions(pannier.SourceWorkspace), Scratch: scratch, Logger: c.log,
+		Rules: rules, Trust: c.settings.InstallTrust, Scan: c.contents.ScanOptions(pannier.SourceWorkspace), Scratch: scratch, Logger: c.log,
 	}); err != nil {
 		return o, fmt.Errorf("open what is installed: %w", err)
 	}
@@ -138,7 +138,7 @@ func (c *core) scanDirs(ctx context.Context, dirs ...string) (*pannier.Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	return c.fingerprints.waitFor(ctx, snapshot, dirs), nil
+	return c.contents.AwaitRead(ctx, snapshot, dirs), nil
 }
 
 // expireUploads removes abandoned uploads until ctx is done.
@@ -158,7 +158,7 @@ func (c *core) newService(rescan func(context.Context, bool) (*pannier.Snapshot,
 
 // blocksVersion reports whether the security scan of a version of a skill, which need not be the present one, blocks it.
 func (c *core) blocksVersion(s *pannier.Skill, fingerprint pannier.Digest) bool {
-	scanned := c.scannedForTool(s, fingerprint)
+	scanned := c.contents.Scanned(s.Path, fingerprint)
 	return c.settings.Scan == config.ScanEnforce && scanned != nil && scanned.Decision == pannier.ScanBlock
 }
 

@@ -27,7 +27,7 @@ func (c *core) newMCP(reg prometheus.Registerer, decides *service.Service, handl
 		Service: decides, Subscribe: c.registry.Subscribe, Manifest: c.loader.RecentManifest,
 		Version: c.build.Version,
 		Tools:   c.settings.MCP.Tools, InstructionsMaxChars: 4000, PageSize: 1000,
-		Caller: mcpCaller, OnSession: c.recordMCPSession, OnWatch: func() { signal(c.fingerprints.deepChanged) }, Registerer: reg, Logger: c.log.Named("mcp"),
+		Caller: mcpCaller, OnSession: c.recordMCPSession, OnWatch: c.contents.RequestWatch, Registerer: reg, Logger: c.log.Named("mcp"),
 	}
 	if c.settings.Tools.Enabled {
 		o.SkillTools = &mcp.SkillTools{
@@ -96,7 +96,7 @@ func (c *core) mcpDirs() (dirs []string) {
 		return nil
 	}
 	for _, dir := range c.mcp.Watched() {
-		dirs = append(dirs, filepath.Join(c.fingerprints.directoryOf(dir.Skill), filepath.FromSlash(dir.Path)))
+		dirs = append(dirs, filepath.Join(c.contents.Directory(dir.Skill), filepath.FromSlash(dir.Path)))
 	}
 	return dirs
 }

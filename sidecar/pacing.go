@@ -124,7 +124,7 @@ func (c *core) announce(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	var before *pannier.Snapshot
-	read, armed := c.fingerprints.firstRead, c.watcher.Armed()
+	read, armed := c.contents.FirstRead(), c.watcher.Armed()
 	for {
 		timer.Stop()
 		if at := p.next(time.Now()); !at.IsZero() {

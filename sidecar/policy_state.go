@@ -19,7 +19,7 @@ import (
 	"pannier/admin"
 	"pannier/admin/audit"
 	"pannier/admin/policy"
-	"pannier/admin/scans"
+	"pannier/contents"
 	"pannier/internal/policyfile"
 	"pannier/internal/state"
 	"pannier/registry"
@@ -45,7 +45,7 @@ type policyState struct {
 	store    *store
 	file     *policyfile.File
 	policies *policy.Store
-	verdicts *scans.Store
+	verdicts *contents.Verdicts
 	// recorded is the newest policy file by what the database said at the start.
 	recorded policyfile.Mark
 
@@ -155,7 +155,7 @@ func (p *policyState) open() (err error) {
 	if p.policies, err = policy.Open(policyRows{p}); err != nil {
 		return err
 	}
-	p.verdicts, err = scans.Open(lenientStore{p.store}, p.file) // a scan that a client asks for is refused by the audit log
+	p.verdicts, err = contents.OpenVerdicts(lenientStore{p.store}, p.file) // a scan that a client asks for is refused by the audit log
 	return err
 }
 

@@ -2,7 +2,6 @@ package sidecar
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 
@@ -10,7 +9,6 @@ import (
 
 	"pannier"
 	"pannier/internal/state"
-	"pannier/internal/testbench/fixture"
 )
 
 // TestContentsStore keeps what was found in skills at paths of any bytes, within its bound.
@@ -43,47 +41,5 @@ func TestContentsStore(t *testing.T) {
 	}
 	if got := c.read(); len(got) > 0 {
 		t.Errorf("a damaged row gives %v", got)
-	}
-}
-
-// TestRestoredContents are those of each skill until its files are read, and of no skill that is removed.
-func TestRestoredContents(t *testing.T) {
-	w := fixture.NewWorkspace(t)
-	describe := func(slug, line string) string {
-		return fmt.Sprintf("mkdir -p skills/%[1]s; printf -- '---\\nname: %[1]s\\n---\\n\\n%[2]s\\n' > skills/%[1]s/SKILL.md\n", slug, line)
-	}
-	fixture.WriteIn(t, w, describe("a", "Is one.")+describe("b", "Is two."))
-	var kept map[string]pannier.Contents
-	start := func() *engineWithFingerprints {
-		p := newEngineWithFingerprints(t, w, state.Memory())
-		p.contents, p.keepContents = p.loader.Contents, func(found map[string]pannier.Contents) { kept = found }
-		p.restore(maps.Clone(kept))
-		return p
-	}
-	p := start()
-	p.lookAt(t, "a")
-	p.round(t)
-	if e := p.lookAt(t, "b"); e.Description != "Is two." || len(kept) != 2 {
-		t.Fatalf("described as %q, kept %v", e.Description, kept)
-	}
-	digest := p.engine.registry.Current().Digest
-
-	p = start()
-	for _, at := range []string{"before", "after"} {
-		p.lookAt(t, "a")
-		if got := p.engine.registry.Current(); got.Digest != digest || got.Version != 1 {
-			t.Errorf("%s the files are read: version %d with digest %s, want 1 with %s", at, got.Version, got.Digest, digest)
-		}
-		p.round(t)
-	}
-
-	fixture.WriteIn(t, w, "rm -r skills/b\n"+describe("a", "Is another."))
-	p = start()
-	if e := p.lookAt(t, "a"); e.Description != "" {
-		t.Errorf("another SKILL.md is described as %q", e.Description)
-	}
-	p.round(t)
-	if e := p.lookAt(t, "a"); e.Description != "Is another." || len(kept) != 1 {
-		t.Errorf("described as %q, kept %v", e.Description, kept)
 	}
 }

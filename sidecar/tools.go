@@ -12,6 +12,7 @@ import (
 
 	"pannier"
 	"pannier/config"
+	"pannier/contents"
 	"pannier/internal/fsx"
 	"pannier/loader/fingerprint"
 	"pannier/loader/scan"
@@ -26,7 +27,9 @@ func (c *core) newTools(reg prometheus.Registerer) *tools.Service {
 	t := c.settings.Tools
 	rules, requests := c.turnRules(), newHTTPTools(t)
 	return tools.New(tools.Options{
-		Snapshot: c.registry.Current, Plan: rules.Tools, Read: c.readForTool, Known: c.knownForTool, Scanned: c.scannedForTool,
+		Snapshot: c.registry.Current, Plan: rules.Tools, Read: c.readForTool, Known: c.knownForTool, Scanned: func(s *pannier.Skill, digest pannier.Digest) *pannier.ScanSummary {
+			return c.contents.Scanned(s.Path, digest)
+		},
 		Directory: c.toolDirectory, Where: t.Runner, Runner: c.runner, HTTP: requests, Secrets: requests.secrets, Audit: c.state.audit, Emit: c.events.emit,
 		Mask: scan.MaskSecrets, Enabled: t.Enabled, RequireScan: t.RequireScan, Network: t.Network, RecordArguments: c.settings.TurnEventsText,
 		Sandbox: t.Sandbox, Env: t.Env, ProjectDirs: t.ProjectDirs, Timeout: t.Timeout, MaxCalls: t.MaxCalls, Bounds: t.Bounds,
@@ -39,42 +42,26 @@ func (c *core) toolsAPI() api.Tools {
 }
 
 func (c *core) knownForTool(s *pannier.Skill) tools.Files {
-	return tools.Files{Fingerprint: c.fingerprints.of(s), LinkedOut: c.fingerprints.isLinkedOut(s)}
+	known := c.contents.Known(s)
+	return tools.Files{Fingerprint: known.Fingerprint, LinkedOut: known.LinkedOut(s)}
 }
 
 // readForTool returns the files of a skill as they are now.
 func (c *core) readForTool(ctx context.Context, s *pannier.Skill) (tools.Files, error) {
-	ctx, cancel := context.WithTimeout(ctx, fingerprintTimeout)
+	ctx, cancel := context.WithTimeout(ctx, contents.ReadTimeout)
 	defer cancel()
-	f := c.fingerprints
-	ticket := f.tickets.Add(1)
-	p, err := f.readWith(ctx, s, fingerprint.Options{Manifest: true})
-	f.record(s, ticket, p, err)
+	p, err := c.contents.Read(ctx, s, fingerprint.Options{Manifest: true})
 	if err == nil {
-		f.request()
+		c.contents.Request()
 	}
-	return tools.Files{Fingerprint: p.Digest, LinkedOut: isLinkedOut(s, p.Parts), Manifest: p.Manifest}, err
-}
-
-// scannedForTool returns the result of the security scan of a fingerprint, with what is accepted of it at the path of the skill; nil
-// for none.
-func (c *core) scannedForTool(s *pannier.Skill, digest pannier.Digest) *pannier.ScanSummary {
-	summary, ok := c.state.policy.verdicts.Summary(digest)
-	if !ok {
-		return nil
-	}
-	result := summary.ScanSummary
-	result.Blocking, result.Accepted = splitAccepted(summary.Blocking, c.state.policy.verdicts.Accepted(s.Path, digest))
-	if result.Decision == pannier.ScanBlock && len(result.Blocking) == 0 && len(result.Accepted) > 0 {
-		result.Decision = pannier.ScanWarn
-	}
-	return &result
+	read := contents.Content{Parts: p.Parts}
+	return tools.Files{Fingerprint: p.Digest, LinkedOut: read.LinkedOut(s), Manifest: p.Manifest}, err
 }
 
 // toolDirectory returns the directory of a skill as the runner sees it.
 func (c *core) toolDirectory(s *pannier.Skill) string {
 	if c.settings.Tools.Runner != config.RunnerAgent {
-		return c.fingerprints.directoryOf(s)
+		return c.contents.Directory(s)
 	}
 	return filepath.Dir(prompt.Location(s, c.agentWorkspace()))
 }
@@ -92,7 +79,7 @@ func (c *core) checkPermission(ctx context.Context, key pannier.PolicyKey, chang
 	if !ok {
 		return &pannier.Refusal{Code: "policy.fingerprint", Message: fmt.Sprintf("there is no skill %q whose programs could be allowed", key.Slug), Hint: "install it first"}
 	}
-	now, err := c.fingerprints.now(ctx, e.Skill)
+	now, err := c.contents.Compute(ctx, e.Skill)
 	if err != nil {
 		return &pannier.Refusal{Code: "policy.fingerprint", Message: "the files of " + key.Slug + " cannot be read as a whole: " + err.Error(), Hint: "retry when the skill no longer changes"}
 	}

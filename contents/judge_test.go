@@ -1,4 +1,4 @@
-package sidecar
+package contents
 
 import (
 	"testing"
@@ -13,16 +13,16 @@ func TestWhatIsHeldBlocks(t *testing.T) {
 	w, store := fixture.NewWorkspace(t), state.Memory()
 	big := "truncate -s 3G skills/tool/model.bin;"
 	fixture.WriteIn(t, w, fixture.SkillScript("tool", "Has a program.")+fixture.SkillScript("other", "Has none.")+big)
-	p := newEngineWithFingerprints(t, w, store)
+	p := newBench(t, w, store)
 	e := p.lookAt(t, "tool")
 	v := pannier.ScanVerdict{Decision: pannier.ScanBlock, Findings: []pannier.Finding{{Rule: "scan.test", Blocking: true}}}
-	if err := p.verdicts.Hold(e.Skill, v); err != nil {
+	if err := p.o.Verdicts.Hold(e.Skill, v); err != nil {
 		t.Fatal(err)
 	}
-	if s := p.apply(e.Skill, pannier.Digest{}); s == nil || p.lookAt(t, "tool").State != pannier.StateIneligible {
+	if s := p.Apply(e.Skill, pannier.Digest{}); s == nil || p.lookAt(t, "tool").State != pannier.StateIneligible {
 		t.Error("it does not block")
 	}
-	if got, found, err := p.verdictOf(e.Skill); err != nil || !found || got.Blocking()[0] != "scan.test" {
+	if got, found, err := p.Verdict(e.Skill); err != nil || !found || got.Blocking()[0] != "scan.test" {
 		t.Errorf("found %+v, %t, %v", got, found, err)
 	}
 	for _, restart := range []bool{false, true} {
@@ -39,7 +39,7 @@ func TestWhatIsHeldBlocks(t *testing.T) {
 		} {
 			fixture.WriteIn(t, w, tt.script)
 			if restart {
-				p = newEngineWithFingerprints(t, w, store)
+				p = newBench(t, w, store)
 			}
 			first := p.lookAt(t, "tool").State
 			p.round(t)
@@ -52,9 +52,7 @@ func TestWhatIsHeldBlocks(t *testing.T) {
 	// A workspace that is gone for a while takes nothing away, a skill that is gone does.
 	look := func() {
 		t.Helper()
-		if _, _, err := p.reload(t.Context(), pannier.Batch{Full: true}); err != nil {
-			t.Fatal(err)
-		}
+		p.load(t)
 		p.round(t)
 	}
 	for _, tt := range []struct {
@@ -70,6 +68,22 @@ func TestWhatIsHeldBlocks(t *testing.T) {
 		look()
 		if got := p.lookAt(t, "tool"); got.State != tt.want {
 			t.Errorf("%s: it is %s, want %s", tt.away, got.State, tt.want)
+		}
+	}
+}
+
+// TestFoundOfAnotherText: what an earlier process found with another SKILL.md does not count, what this one found does for a while.
+func TestFoundOfAnotherText(t *testing.T) {
+	s := &pannier.Skill{Path: "skills/a", Digest: pannier.Digest{1}}
+	for _, tt := range []struct {
+		of       pannier.Digest
+		restored bool
+		want     bool
+	}{{s.Digest, true, true}, {pannier.Digest{2}, true, false}, {s.Digest, false, true}, {pannier.Digest{2}, false, true}} {
+		c := &Content{found: found{&pannier.Contents{Description: "found", Digest: pannier.Digest{3}, Of: tt.of}, tt.restored}}
+		known := (&table{}).with(map[string]*Content{s.Path: c}).judge(false).Of(s)
+		if got := known.Found != nil; got != tt.want {
+			t.Errorf("%+v: it counts: %t", tt, got)
 		}
 	}
 }

@@ -1,23 +1,4 @@
-// Package scans stores the verdicts of security scans across restarts.
-//
-// A verdict belongs to a fingerprint, not to a path: it applies to every directory with exactly those files. A moved skill
-// keeps its verdict, and a changed skill has none.
-//
-// After a start, fingerprints are unknown until every file was read, which is low-priority work. Until then the directories
-// that were blocked before stay blocked: [Store.Blocked].
-//
-// A directory can have no fingerprint, because it is too large or a file is unreadable. Its author could cause that to lose
-// a blocking verdict, so such a verdict is stored by the path of the skill and the digests of its SKILL.md and _meta.json,
-// until another scan replaces it or the skill is removed: [Store.Hold].
-//
-// Verdicts with their findings are in the state store, which can be lost: a scan finds the same again. Blocks and
-// acceptances must not be lost, so they are also in [Blocks]: the rules that block a fingerprint, the blocked directories,
-// verdicts by path, and [Store.Accept]. A verdict that is recovered from them names the rules without places.
-//
-// A verdict has at most [MaxFindings] findings, blocking ones first. There are at most [MaxVerdicts] verdicts; the oldest is
-// evicted, first those without a block, then background scans, then others. There are at most [MaxHeld] verdicts by path and
-// [MaxAccepted] contents with acceptances.
-package scans
+package contents
 
 import (
 	"cmp"
@@ -65,10 +46,30 @@ type Blocks interface {
 	Replace(section string, rows map[string]json.RawMessage) error
 }
 
-// Store stores verdicts. It is safe for concurrent use, and the only writer of its rows.
-type Store struct {
+// Verdicts stores the verdicts of security scans across restarts. It is safe for concurrent use, and the only writer of its rows.
+//
+// A verdict belongs to a fingerprint, not to a path: it applies to every directory with exactly those files. A moved skill
+// keeps its verdict, and a changed skill has none.
+//
+// After a start, fingerprints are unknown until every file was read, which is low-priority work. Until then the directories
+// that were blocked before stay blocked: [Verdicts.Blocked].
+//
+// A directory can have no fingerprint, because it is too large or a file is unreadable. Its author could cause that to lose
+// a blocking verdict, so such a verdict is stored by the path of the skill and the digests of its SKILL.md and _meta.json,
+// until another scan replaces it or the skill is removed: [Verdicts.Hold].
+//
+// Verdicts with their findings are in the state store, which can be lost: a scan finds the same again. Blocks and
+// acceptances must not be lost, so they are also in [Blocks]: the rules that block a fingerprint, the blocked directories,
+// verdicts by path, and [Verdicts.Accept]. A verdict that is recovered from them names the rules without places.
+//
+// A verdict has at most [MaxFindings] findings, blocking ones first. There are at most [MaxVerdicts] verdicts; the oldest is
+// evicted, first those without a block, then background scans, then others. There are at most [MaxHeld] verdicts by path and
+// [MaxAccepted] contents with acceptances.
+type Verdicts struct {
 	rows   Rows
 	blocks Blocks
+	// onKept is told of each verdict that a scan brought.
+	onKept func(pannier.ScanVerdict)
 
 	// writing serializes writers and is held over I/O. mu guards the maps below and is held briefly. Only writers change the
 	// maps, so a writer reads them without mu.
@@ -103,14 +104,14 @@ func (s Summary) weight() int {
 	return 0
 }
 
-// Open reads the stored verdicts. It fails if a row of blocks is invalid: it may be the one that blocks a skill. Invalid
+// OpenVerdicts reads the stored verdicts. It fails if a row of blocks is invalid: it may be the one that blocks a skill. Invalid
 // verdicts are dropped.
-func Open(rows Rows, blocks Blocks) (*Store, error) {
+func OpenVerdicts(rows Rows, blocks Blocks) (*Verdicts, error) {
 	kept, err := rows.All(bucket)
 	if err != nil {
 		return nil, fmt.Errorf("open scans: %w", err)
 	}
-	s := &Store{rows: rows, blocks: blocks, kept: map[pannier.Digest]Summary{}}
+	s := &Verdicts{rows: rows, blocks: blocks, onKept: func(pannier.ScanVerdict) {}, kept: map[pannier.Digest]Summary{}}
 	for name, raw := range kept {
 		var v pannier.ScanVerdict
 		if err := errors.Join(json.Unmarshal(raw, &v), checkName(name, v)); err == nil {
@@ -160,7 +161,7 @@ func summarize(v pannier.ScanVerdict) Summary {
 }
 
 // publish changes what readers see.
-func (s *Store) publish(change func()) {
+func (s *Verdicts) publish(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change()
@@ -168,7 +169,7 @@ func (s *Store) publish(change func()) {
 
 // Put stores a verdict in place of one with the same fingerprint, and returns it as stored. An error leaves the old one in
 // place. A background verdict does not replace one that always blocks.
-func (s *Store) Put(v pannier.ScanVerdict) (pannier.ScanVerdict, error) {
+func (s *Verdicts) Put(v pannier.ScanVerdict) (pannier.ScanVerdict, error) {
 	v = bounded(v)
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -183,11 +184,12 @@ func (s *Store) Put(v pannier.ScanVerdict) (pannier.ScanVerdict, error) {
 		return v, fmt.Errorf("store the scan of %s: %w", v.Fingerprint, err)
 	}
 	s.publish(func() { s.kept[v.Fingerprint] = summarize(v) })
+	s.onKept(v)
 	return v, nil
 }
 
 // putLocked writes in an order that leaves a block in place if the second write fails.
-func (s *Store) putLocked(v pannier.ScanVerdict) error {
+func (s *Verdicts) putLocked(v pannier.ScanVerdict) error {
 	key, sum := v.Fingerprint.String(), summarize(v)
 	if sum.AlwaysBlocks() {
 		if err := s.blocks.Put(sectionRules, key, rulesRow{sum.At, sum.Blocking}); err != nil {
@@ -232,7 +234,7 @@ func bounded(v pannier.ScanVerdict) pannier.ScanVerdict {
 }
 
 // evictLocked removes a verdict if there is no space for one with the fingerprint.
-func (s *Store) evictLocked(fingerprint pannier.Digest) error {
+func (s *Verdicts) evictLocked(fingerprint pannier.Digest) error {
 	if _, ok := s.kept[fingerprint]; ok || len(s.kept) < MaxVerdicts {
 		return nil
 	}
@@ -250,7 +252,7 @@ func (s *Store) evictLocked(fingerprint pannier.Digest) error {
 }
 
 // Get returns the verdict of a fingerprint, and false if there is none.
-func (s *Store) Get(fingerprint pannier.Digest) (v pannier.ScanVerdict, found bool, err error) {
+func (s *Verdicts) Get(fingerprint pannier.Digest) (v pannier.ScanVerdict, found bool, err error) {
 	s.mu.Lock()
 	sum, kept := s.kept[fingerprint]
 	s.mu.Unlock()
@@ -281,7 +283,7 @@ func withoutLocations(fingerprint pannier.Digest, at time.Time, rules []string) 
 }
 
 // Summary returns the summary of a verdict, and false if there is none.
-func (s *Store) Summary(fingerprint pannier.Digest) (Summary, bool) {
+func (s *Verdicts) Summary(fingerprint pannier.Digest) (Summary, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v, kept := s.kept[fingerprint]

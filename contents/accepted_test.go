@@ -1,4 +1,4 @@
-package scans_test
+package contents_test
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"pannier"
-	"pannier/admin/scans"
+	"pannier/contents"
 	"pannier/internal/state"
 )
 
@@ -17,7 +17,7 @@ func accepted(rules ...string) []pannier.Acceptance {
 // TestAcceptedSurvivesARestart: an acceptance holds for one content at one path, over a restart and without the database.
 func TestAcceptedSurvivesARestart(t *testing.T) {
 	blocks := state.Memory()
-	s, err := scans.Open(state.Memory(), blocksIn{blocks})
+	s, err := contents.OpenVerdicts(state.Memory(), blocksIn{blocks})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestAcceptedSurvivesARestart(t *testing.T) {
 	if err := errors.Join(s.Accept("skills/x", digest(2), nil), s.Withdraw("skills/y")); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = scans.Open(state.Memory(), blocksIn{blocks}); err != nil {
+	if s, err = contents.OpenVerdicts(state.Memory(), blocksIn{blocks}); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Accepted("skills/\xff", digest(1)); len(got) != 2 || got[0].Rule != "scan.a" || got[0].Reason != "r" || got[0].By.Kind != "socket" || !got[0].At.Equal(noon) {
@@ -45,7 +45,7 @@ func TestAcceptedIsBounded(t *testing.T) {
 		r, ok := errors.AsType[*pannier.Refusal](err)
 		return ok && r.Code == "scan.accept.full"
 	}
-	for n := range scans.MaxAccepted {
+	for n := range contents.MaxAccepted {
 		if err := s.Accept("skills/x", digest(n+1), accepted("scan.a")); err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package sidecar
+package contents
 
 import (
 	"context"
@@ -9,11 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-	"github.com/prometheus/client_golang/prometheus"
-
 	"pannier"
-	"pannier/config"
 	"pannier/internal/state"
 	"pannier/internal/testbench/fixture"
 )
@@ -27,13 +23,13 @@ func TestBackgroundScansRest(t *testing.T) {
 		for n := range skills {
 			fixture.WriteIn(t, w, fixture.SkillScript(fmt.Sprintf("s%03d", n), fmt.Sprint("Is number ", n)))
 		}
-		p := newEngineWithFingerprints(t, w, state.Memory())
+		p := newBench(t, w, state.Memory())
 		p.lookAt(t, "s000")
 		p.round(t)
 		var mu sync.Mutex
 		var order []string
 		work, working, most := time.Duration(0), 0, 0
-		b := newBackgroundScans(p.fingerprints, func(_ context.Context, s *pannier.Skill, digest pannier.Digest) error {
+		p.scans.scan = func(_ context.Context, s *pannier.Skill) (pannier.ScanReport, error) {
 			working++
 			most = max(most, working)
 			time.Sleep(20 * time.Millisecond)
@@ -42,14 +38,11 @@ func TestBackgroundScansRest(t *testing.T) {
 			mu.Lock()
 			order = append(order, s.Slug)
 			mu.Unlock()
-			_, err := p.verdicts.Put(pannier.ScanVerdict{
-				Fingerprint: digest, Decision: pannier.ScanAllow, Origin: pannier.ScanBackground, Ruleset: p.policy.ruleset,
-			})
-			return err
-		}, prometheus.NewRegistry(), hclog.NewNullLogger())
+			return pannier.ScanReport{ScanVerdict: pannier.ScanVerdict{Decision: pannier.ScanAllow, Ruleset: p.Ruleset()}}, nil
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		began := time.Now()
-		go b.run(ctx)
+		go p.RunScans(ctx)
 		time.Sleep(time.Second)
 		fixture.WriteIn(t, w, fixture.SkillScript("s042", "Is another one."))
 		p.lookAt(t, "s042")
@@ -82,7 +75,7 @@ func TestBackgroundScansRest(t *testing.T) {
 func TestOlderRulesAreScannedAgain(t *testing.T) {
 	w := fixture.NewWorkspace(t)
 	fixture.WriteIn(t, w, fixture.SkillScript("a", "Is one.")+fixture.SkillScript("b", "Is two.")+fixture.SkillScript("c", "Is three."))
-	p := newEngineWithFingerprints(t, w, state.Memory())
+	p := newBench(t, w, state.Memory())
 	p.lookAt(t, "a")
 	p.round(t)
 	for _, v := range []struct {
@@ -91,21 +84,21 @@ func TestOlderRulesAreScannedAgain(t *testing.T) {
 	}{
 		{"a", pannier.ScanVerdict{Decision: pannier.ScanAllow, Origin: pannier.ScanBackground, Ruleset: "older"}},
 		{"b", pannier.ScanVerdict{Decision: pannier.ScanBlock, Findings: []pannier.Finding{{Rule: "scan.test", Blocking: true}}}},
-		{"c", pannier.ScanVerdict{Decision: pannier.ScanAllow, Origin: pannier.ScanBackground, Ruleset: p.policy.ruleset}},
+		{"c", pannier.ScanVerdict{Decision: pannier.ScanAllow, Origin: pannier.ScanBackground, Ruleset: p.Ruleset()}},
 	} {
-		v.Fingerprint = p.of(p.lookAt(t, v.slug).Skill)
-		if _, err := p.verdicts.Put(v.ScanVerdict); err != nil {
+		v.Fingerprint = p.Fingerprint(p.lookAt(t, v.slug).Skill)
+		if _, err := p.o.Verdicts.Put(v.ScanVerdict); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var slugs []string
-	for _, waiting := range p.waitingScans(nil, nil) {
+	for _, waiting := range p.waitingScans(nil) {
 		slugs = append(slugs, waiting.skill.Slug)
 	}
 	if !slices.Equal(slugs, []string{"a"}) {
 		t.Errorf("scanned again: %q", slugs)
 	}
-	if a, b := newScanPolicy(config.Settings{ScanInstallers: "warn"}), newScanPolicy(config.Settings{ScanInstallers: "block"}); a.ruleset == b.ruleset {
+	if other := newBench(t, w, state.Memory(), func(o *Options) { o.Installers = "block" }); other.Ruleset() == p.Ruleset() {
 		t.Error("scan_installers is no part of the rules")
 	}
 }

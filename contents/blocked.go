@@ -1,4 +1,4 @@
-package scans
+package contents
 
 import (
 	"encoding/json"
@@ -30,7 +30,7 @@ type blockedRow struct {
 }
 
 // openRules adds the blocking rules without a verdict.
-func (s *Store) openRules() error {
+func (s *Verdicts) openRules() error {
 	return eachRow(s.blocks, sectionRules, func(key string, row rulesRow) error {
 		var fingerprint pannier.Digest
 		if err := fingerprint.UnmarshalText([]byte(key)); err != nil || fingerprint.IsZero() || len(row.Rules) == 0 {
@@ -43,7 +43,7 @@ func (s *Store) openRules() error {
 	})
 }
 
-func (s *Store) openBlocked() error {
+func (s *Verdicts) openBlocked() error {
 	s.blocked = map[string]pannier.Digest{}
 	return eachRow(s.blocks, sectionBlocked, func(key string, row blockedRow) error {
 		if pathKey(string(row.Path)) != key {
@@ -58,20 +58,20 @@ func (s *Store) openBlocked() error {
 func pathKey(path string) string { return pannier.DigestOf([]byte(path)).String() }
 
 // Blocked returns the fingerprints of the directories that were blocked last, by path. The map is never changed.
-func (s *Store) Blocked() map[string]pannier.Digest {
+func (s *Verdicts) Blocked() map[string]pannier.Digest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.blocked
 }
 
 // SetBlocked stores the blocked directories. The map must not be changed afterwards. Nothing is written if nothing changes.
-func (s *Store) SetBlocked(blocked map[string]pannier.Digest) error {
+func (s *Verdicts) SetBlocked(blocked map[string]pannier.Digest) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	return s.setBlockedLocked(blocked)
 }
 
-func (s *Store) setBlockedLocked(blocked map[string]pannier.Digest) error {
+func (s *Verdicts) setBlockedLocked(blocked map[string]pannier.Digest) error {
 	if maps.Equal(s.blocked, blocked) {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (s *Store) setBlockedLocked(blocked map[string]pannier.Digest) error {
 }
 
 // Restore sets the rules that block a fingerprint, which the directory at a path has. An empty list unblocks it.
-func (s *Store) Restore(path string, fingerprint pannier.Digest, rules []string, at time.Time) error {
+func (s *Verdicts) Restore(path string, fingerprint pannier.Digest, rules []string, at time.Time) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if err := s.releaseLocked(path); err != nil {

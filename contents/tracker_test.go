@@ -1,4 +1,4 @@
-package sidecar
+package contents
 
 import (
 	"context"
@@ -11,102 +11,20 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
+
+	"pannier/loader/fingerprint"
 
 	"github.com/hashicorp/go-hclog"
-	"github.com/spf13/pflag"
 
 	"pannier"
-	"pannier/admin/scans"
-	"pannier/config"
-	"pannier/internal/policyfile"
 	"pannier/internal/state"
 	"pannier/internal/testbench/fixture"
-	"pannier/registry"
 )
-
-// engineWithFingerprints is an engine with fingerprints, without the rest of a sidecar.
-type engineWithFingerprints struct {
-	*engine
-	*fingerprints
-	dir string
-}
-
-func newEngineWithFingerprints(t *testing.T, dir string, store *state.Store) *engineWithFingerprints {
-	t.Helper()
-	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	config.AddFlags(flags)
-	if err := flags.Set("workspace", dir); err != nil {
-		t.Fatal(err)
-	}
-	settings, err := config.Load(flags, []string{"HOME=" + t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings.DeleteGrace = 0 // removed skills are dropped at once
-	h := newEngine(settings, nil, registry.Options{})
-	verdicts, err := scans.Open(store, blocksOf(store))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &engineWithFingerprints{engine: h, fingerprints: newFingerprints(h.rules, h.registry, verdicts, newScanPolicy(settings), hclog.NewNullLogger()), dir: dir}
-	h.registry.Prepare(func(in *registry.Inputs) {
-		in.Judges = []func() registry.Judge{func() registry.Judge { return *p.judge.Load() }}
-	})
-	return p
-}
-
-// blocks are the policy files that belong to a store.
-var blocks sync.Map
-
-func blocksOf(store *state.Store) *policyfile.File {
-	file, _ := blocks.LoadOrStore(store, policyfile.New(policyfile.Generation{}))
-	return file.(*policyfile.File)
-}
-
-// lookAt looks at everything and returns the skill at skills/slug.
-func (p *engineWithFingerprints) lookAt(t *testing.T, slug string) *pannier.Entry {
-	t.Helper()
-	s, _, err := p.reload(t.Context(), pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, ok := s.LookupPath(slug, "skills/"+slug)
-	if !ok {
-		t.Fatalf("no skill %s", slug)
-	}
-	return e
-}
-
-// round goes through all skills once.
-func (p *engineWithFingerprints) round(t *testing.T) time.Duration {
-	t.Helper()
-	p.hints.addAll()
-	next, _ := p.computeDue(t.Context(), nil)
-	return next
-}
-
-// block keeps a verdict that blocks what a skill is now.
-func (p *engineWithFingerprints) block(t *testing.T, e *pannier.Entry) {
-	t.Helper()
-	digest, err := p.now(t.Context(), e.Skill)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.verdicts.Put(pannier.ScanVerdict{Fingerprint: digest, Decision: pannier.ScanBlock, Findings: []pannier.Finding{{Rule: "scan.test", Blocking: true}}}); err != nil {
-		t.Fatal(err)
-	}
-	s := p.apply(e.Skill, digest)
-	if now, ok := s.LookupPath(e.Slug, e.Path); !ok || now.State != pannier.StateIneligible {
-		t.Fatalf("it is %s", now.State)
-	}
-}
 
 func TestWhatBlockedIsPresumed(t *testing.T) {
 	w, store := fixture.NewWorkspace(t), state.Memory()
 	fixture.WriteIn(t, w, fixture.SkillScript("tool", "Has a program.")+fixture.SkillScript("other", "Has none."))
-	p := newEngineWithFingerprints(t, w, store)
+	p := newBench(t, w, store)
 	p.block(t, p.lookAt(t, "tool"))
 
 	for _, tt := range []struct {
@@ -120,7 +38,7 @@ func TestWhatBlockedIsPresumed(t *testing.T) {
 		{"what it was", "rm skills/tool/x", pannier.StateIneligible},
 	} {
 		fixture.WriteIn(t, w, tt.script)
-		p = newEngineWithFingerprints(t, w, store) // a restart
+		p = newBench(t, w, store) // a restart
 		first := p.lookAt(t, "tool").State
 		p.round(t)
 		if got := p.lookAt(t, "tool"); got.State != tt.read || p.lookAt(t, "other").State != pannier.StateEligible {
@@ -132,35 +50,33 @@ func TestWhatBlockedIsPresumed(t *testing.T) {
 func TestFingerprintIsThatOfTheSnapshot(t *testing.T) {
 	w := fixture.NewWorkspace(t)
 	fixture.WriteIn(t, w, fixture.SkillScript("pdf", "Reads it.")+"mkdir -p skills/a; cp -r skills/pdf skills/a/pdf")
-	p := newEngineWithFingerprints(t, w, state.Memory())
+	p := newBench(t, w, state.Memory())
 	e := p.lookAt(t, "pdf")
-	if got := p.of(e.Skill); !got.IsZero() {
+	if got := p.Fingerprint(e.Skill); !got.IsZero() {
 		t.Errorf("before anybody has read it: %s", got)
 	}
-	if next := p.round(t); next != fingerprintEvery {
+	if next := p.round(t); next != readEvery {
 		t.Errorf("the next round comes after %s", next)
 	}
-	generation := p.generation()
-	if p.of(e.Skill).IsZero() || len(p.directories) != 1 { // the other is shadowed
-		t.Errorf("fingerprint %s of %d", p.of(e.Skill), len(p.directories))
+	generation := p.Version()
+	if p.Fingerprint(e.Skill).IsZero() || len(p.read()) != 1 { // the other is shadowed
+		t.Errorf("fingerprint %s of %d", p.Fingerprint(e.Skill), len(p.read()))
 	}
 	p.round(t)
-	if p.generation() != generation {
+	if p.Version() != generation {
 		t.Error("nothing changed, and it is another generation")
 	}
 	fixture.WriteIn(t, w, fixture.SkillScript("pdf", "Reads it anew."))
-	if e = p.lookAt(t, "pdf"); !p.of(e.Skill).IsZero() {
+	if e = p.lookAt(t, "pdf"); !p.Fingerprint(e.Skill).IsZero() {
 		t.Error("the fingerprint is older than the skill")
 	}
-	if p.round(t); p.of(e.Skill).IsZero() || p.generation() == generation {
+	if p.round(t); p.Fingerprint(e.Skill).IsZero() || p.Version() == generation {
 		t.Error("the skill that changed has no fingerprint")
 	}
 	fixture.WriteIn(t, w, "rm -r skills/pdf skills/a/pdf")
-	if _, _, err := p.reload(t.Context(), pannier.Batch{Full: true}); err != nil {
-		t.Fatal(err)
-	}
-	if p.round(t); !p.of(e.Skill).IsZero() || len(p.directories) != 0 {
-		t.Errorf("a skill that is gone has the fingerprint %s", p.of(e.Skill))
+	p.load(t)
+	if p.round(t); !p.Fingerprint(e.Skill).IsZero() || len(p.read()) != 0 {
+		t.Errorf("a skill that is gone has the fingerprint %s", p.Fingerprint(e.Skill))
 	}
 }
 
@@ -170,16 +86,16 @@ func TestNewsComesFirst(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		fixture.WriteIn(t, w, fixture.SkillScript(name, "Is one."))
 	}
-	p := newEngineWithFingerprints(t, w, state.Memory())
+	p := newBench(t, w, state.Memory())
 	p.lookAt(t, "a")
 	var read []string
 	round := func() {
-		p.request()
+		p.Request()
 		before := p.tickets.Load()
 		if next := p.round(t); next != 0 {
 			t.Errorf("the next round comes after %s", next)
 		}
-		for path, d := range p.directories {
+		for path, d := range p.read() {
 			if d.ticket > before {
 				read = append(read, filepath.Base(path))
 			}
@@ -204,13 +120,13 @@ func TestOneChangeReadsOneSkill(t *testing.T) {
 	for i := range 100 {
 		fixture.WriteIn(t, w, fixture.SkillScript(fmt.Sprintf("s%02d", i), "Is one."))
 	}
-	p := newEngineWithFingerprints(t, w, state.Memory())
+	p := newBench(t, w, state.Memory())
 	p.lookAt(t, "s00")
 	p.round(t)
 	computed := func(change func()) uint64 {
 		before := p.tickets.Load()
 		change()
-		if next, done := p.computeDue(t.Context(), nil); !done || next <= fingerprintAgain || next > fingerprintEvery {
+		if next, done := p.readDue(t.Context(), nil); !done || next <= readAgain || next > readEvery {
 			t.Errorf("the next round comes after %s", next)
 		}
 		return p.tickets.Load() - before
@@ -221,20 +137,20 @@ func TestOneChangeReadsOneSkill(t *testing.T) {
 	}); n != 1 {
 		t.Errorf("%d skills were read for an edited one", n)
 	}
-	was := p.of(p.lookAt(t, "s08").Skill)
+	was := p.Fingerprint(p.lookAt(t, "s08").Skill)
 	if n := computed(func() {
 		fixture.WriteIn(t, w, "mkdir skills/s08/scripts; echo x > skills/s08/scripts/run")
-		p.hints.add([]string{filepath.Join(w, "skills/s08/scripts")})
-	}); n != 1 || p.of(p.lookAt(t, "s08").Skill) == was {
+		p.Hint([]string{filepath.Join(w, "skills/s08/scripts")})
+	}); n != 1 || p.Fingerprint(p.lookAt(t, "s08").Skill) == was {
 		t.Errorf("%d skills were read for a file in one", n)
 	}
 	if n := computed(func() {}); n != 0 {
 		t.Errorf("%d skills were read without a change", n)
 	}
 	fixture.WriteIn(t, w, "truncate -s 1T skills/s09/big")
-	p.hints.add([]string{filepath.Join(w, "skills/s09")})
-	p.computeDue(t.Context(), nil)
-	if n := computed(func() { fixture.WriteIn(t, w, "rm skills/s09/big") }); n != 1 || p.of(p.lookAt(t, "s09").Skill).IsZero() {
+	p.Hint([]string{filepath.Join(w, "skills/s09")})
+	p.readDue(t.Context(), nil)
+	if n := computed(func() { fixture.WriteIn(t, w, "rm skills/s09/big") }); n != 1 || p.Fingerprint(p.lookAt(t, "s09").Skill).IsZero() {
 		t.Errorf("%d skills were read where one could not be read before", n)
 	}
 }
@@ -243,30 +159,30 @@ func TestOneChangeReadsOneSkill(t *testing.T) {
 func TestOlderDoesNotOvertake(t *testing.T) {
 	w := fixture.NewWorkspace(t)
 	fixture.WriteIn(t, w, fixture.SkillScript("pdf", "Reads it."))
-	p := newEngineWithFingerprints(t, w, state.Memory())
+	p := newBench(t, w, state.Memory())
 	e := p.lookAt(t, "pdf")
 	older := p.tickets.Add(1)
-	print, err := p.read(t.Context(), e.Skill, nil)
+	print, err := p.print(t.Context(), e.Skill, fingerprint.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	fixture.WriteIn(t, w, "printf x > skills/pdf/x")
-	newer, err := p.now(t.Context(), e.Skill)
+	newer, err := p.Compute(t.Context(), e.Skill)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.record(e.Skill, older, print, nil)
-	if p.updateRegistry(); p.of(e.Skill) != newer || print.Digest == newer {
-		t.Errorf("shown %s, want %s", p.of(e.Skill), newer)
+	if p.publish(); p.Fingerprint(e.Skill) != newer || print.Digest == newer {
+		t.Errorf("shown %s, want %s", p.Fingerprint(e.Skill), newer)
 	}
 	// A caller that stops waiting changes nothing for others.
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.now(gone, e.Skill); !errors.Is(err, context.Canceled) {
+	if _, err := p.Compute(gone, e.Skill); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if p.updateRegistry(); p.of(e.Skill) != newer {
-		t.Errorf("shown %s, want %s", p.of(e.Skill), newer)
+	if p.publish(); p.Fingerprint(e.Skill) != newer {
+		t.Errorf("shown %s, want %s", p.Fingerprint(e.Skill), newer)
 	}
 }
 
@@ -274,12 +190,12 @@ func TestOlderDoesNotOvertake(t *testing.T) {
 func TestRemovedSkillIsNoWarning(t *testing.T) {
 	w := fixture.NewWorkspace(t)
 	fixture.WriteIn(t, w, fixture.SkillScript("pdf", "Reads it.")+"mkdir skills/pdf/docs; printf x > skills/pdf/docs/x")
-	p := newEngineWithFingerprints(t, w, state.Memory())
+	p := newBench(t, w, state.Memory())
 	var log strings.Builder
 	p.log = hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Debug})
 	e := p.lookAt(t, "pdf")
 	fixture.WriteIn(t, w, "rm -r skills/pdf")
-	if _, err := p.now(t.Context(), e.Skill); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := p.Compute(t.Context(), e.Skill); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
 	if text := log.String(); !strings.Contains(text, "[DEBUG] a skill has no fingerprint") || strings.Contains(text, "[WARN]") {
@@ -291,12 +207,12 @@ func TestRemovedSkillIsNoWarning(t *testing.T) {
 func TestFingerprintsAtATime(t *testing.T) {
 	w := fixture.NewWorkspace(t)
 	fixture.WriteIn(t, w, fixture.SkillScript("a", "Is one.")+fixture.SkillScript("b", "Is two."))
-	p := newEngineWithFingerprints(t, w, state.Memory())
+	p := newBench(t, w, state.Memory())
 	e := p.lookAt(t, "a")
 	p.block(t, e)
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
-	all.Go(func() { p.run(ctx) })
+	all.Go(func() { p.Run(ctx) })
 	for n := range 3 {
 		all.Go(func() {
 			for k := range 40 {
@@ -304,24 +220,22 @@ func TestFingerprintsAtATime(t *testing.T) {
 				if err := os.WriteFile(name, fmt.Append(nil, k), 0o600); err != nil {
 					t.Error(err)
 				}
-				if digest, err := p.now(t.Context(), e.Skill); err != nil || p.apply(e.Skill, digest) == nil {
+				if digest, err := p.Compute(t.Context(), e.Skill); err != nil || p.Apply(e.Skill, digest) == nil {
 					t.Error(err)
 				}
-				p.request()
-				p.of(e.Skill)
-				p.generation()
+				p.Request()
+				p.Fingerprint(e.Skill)
+				p.Version()
 			}
 		})
 	}
 	all.Go(func() {
 		for range 20 {
-			if _, _, err := p.reload(t.Context(), pannier.Batch{Full: true}); err != nil {
-				t.Error(err)
-			}
+			p.load(t)
 		}
 	})
 	fixture.Eventually(t, "the other skill is read", func() error {
-		if p.of(p.engine.registry.Current().Entries[1].Skill).IsZero() {
+		if p.Fingerprint(p.o.Registry.Current().Entries[1].Skill).IsZero() {
 			return errors.New("not yet")
 		}
 		return nil
@@ -331,34 +245,4 @@ func TestFingerprintsAtATime(t *testing.T) {
 	if got := p.lookAt(t, "a"); got.State != pannier.StateIneligible {
 		t.Errorf("what is blocked is %s", got.State)
 	}
-}
-
-func TestPace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		p := &pace{rate: 1000}
-		for range 100 {
-			if err := p.wait(t.Context(), 50); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if took := time.Since(began); took != 5*time.Second {
-			t.Errorf("5,000 at 1,000 a second took %s", took)
-		}
-		<-time.After(time.Hour) // what is not spent is not saved
-		began = time.Now()
-		for range 1000 {
-			if err := p.wait(t.Context(), 1); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if took := time.Since(began); took < 980*time.Millisecond || took > time.Second {
-			t.Errorf("1,000 took %s", took)
-		}
-		gone, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := p.wait(gone, 1_000_000); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v", err)
-		}
-	})
 }

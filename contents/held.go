@@ -1,4 +1,4 @@
-package scans
+package contents
 
 import (
 	"cmp"
@@ -26,6 +26,11 @@ type Held struct {
 	At       time.Time
 }
 
+// counts reports whether the verdict applies to a skill.
+func (h Held) counts(s *pannier.Skill) bool {
+	return h.Digest == s.Digest && h.MetaDigest == s.MetaDigest
+}
+
 // blockRow is a verdict by path without its findings.
 type blockRow struct {
 	Path       []byte         `json:"path"` // may be invalid UTF-8
@@ -51,7 +56,7 @@ func (r heldRow) block() blockRow {
 	return blockRow{r.Path, r.Digest, r.MetaDigest, len(r.Verdict.Findings), rulesRow{r.Verdict.At, r.Verdict.Blocking()}}
 }
 
-func (s *Store) openHeld() error {
+func (s *Verdicts) openHeld() error {
 	s.held = map[string]Held{}
 	return eachRow(s.blocks, sectionHeld, func(key string, row blockRow) error {
 		if pathKey(string(row.Path)) != key {
@@ -63,7 +68,7 @@ func (s *Store) openHeld() error {
 }
 
 // Hold stores a verdict without a fingerprint by the path of the skill. An error leaves the old one in place.
-func (s *Store) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error {
+func (s *Verdicts) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error {
 	row := heldRow{[]byte(skill.Path), skill.Digest, skill.MetaDigest, bounded(v)}
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -81,10 +86,11 @@ func (s *Store) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error {
 	if err := s.rows.Put(bucketHeld, pathKey(skill.Path), row); err != nil {
 		return fmt.Errorf("store the findings of %s: %w", skill.Path, err)
 	}
+	s.onKept(v)
 	return nil
 }
 
-func (s *Store) putHeldLocked(row blockRow) error {
+func (s *Verdicts) putHeldLocked(row blockRow) error {
 	path := string(row.Path)
 	if err := s.blocks.Put(sectionHeld, pathKey(path), row); err != nil {
 		return err
@@ -96,20 +102,20 @@ func (s *Store) putHeldLocked(row blockRow) error {
 }
 
 // RestoreHeld stores the rules that block the skill at a path as long as its files have these digests.
-func (s *Store) RestoreHeld(path string, digest, metaDigest pannier.Digest, rules []string, at time.Time) error {
+func (s *Verdicts) RestoreHeld(path string, digest, metaDigest pannier.Digest, rules []string, at time.Time) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	return s.putHeldLocked(blockRow{[]byte(path), digest, metaDigest, len(rules), rulesRow{at, rules}})
 }
 
 // Release removes the verdict of a path, if there is one.
-func (s *Store) Release(path string) error {
+func (s *Verdicts) Release(path string) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	return s.releaseLocked(path)
 }
 
-func (s *Store) releaseLocked(path string) error {
+func (s *Verdicts) releaseLocked(path string) error {
 	if _, ok := s.held[path]; !ok {
 		return nil
 	}
@@ -123,14 +129,14 @@ func (s *Store) releaseLocked(path string) error {
 }
 
 // Held returns the verdicts by path. The map is never changed.
-func (s *Store) Held() map[string]Held {
+func (s *Verdicts) Held() map[string]Held {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.held
 }
 
 // HeldAt returns the verdict of a path, and false if there is none.
-func (s *Store) HeldAt(path string) (v pannier.ScanVerdict, found bool, err error) {
+func (s *Verdicts) HeldAt(path string) (v pannier.ScanVerdict, found bool, err error) {
 	h, held := s.Held()[path]
 	if !held {
 		return pannier.ScanVerdict{}, false, nil

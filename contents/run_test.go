@@ -1,4 +1,4 @@
-package sidecar
+package contents
 
 import (
 	"context"
@@ -6,35 +6,39 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"pannier/internal/state"
 	"pannier/internal/testbench/fixture"
 )
 
 // TestRunBeforeTheFirstSnapshot: a request before there is a snapshot is followed by the next round only after the usual interval.
 func TestRunBeforeTheFirstSnapshot(t *testing.T) {
-	p := newEngineWithFingerprints(t, fixture.NewWorkspace(t), state.Memory())
+	p := newBench(t, fixture.NewWorkspace(t), state.Memory())
 	synctest.Test(t, func(t *testing.T) {
-		f := newFingerprints(p.engine.rules, p.engine.registry, p.verdicts, p.policy, p.log)
+		o := p.o
+		o.Registerer = prometheus.NewRegistry()
+		f := New(o)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			f.run(ctx)
+			f.Run(ctx)
 		}()
 		defer func() {
 			cancel()
 			<-ended
 		}()
-		f.request()
+		f.Request()
 		time.Sleep(10 * time.Microsecond) // of the clock of the test; without an interval, a round takes a nanosecond of it
 		synctest.Wait()
-		if _, all := f.hints.drain(); all { // the timer has fired: hints stay as they are without a snapshot
+		if f.hintAll { // the timer has fired: hints stay as they are without a snapshot
 			t.Fatal("the next round began at once")
 		}
-		time.Sleep(fingerprintEvery)
+		time.Sleep(readEvery)
 		synctest.Wait()
-		if _, all := f.hints.drain(); !all {
-			t.Errorf("no round began within %s", fingerprintEvery)
+		if !f.hintAll {
+			t.Errorf("no round began within %s", readEvery)
 		}
 	})
 }

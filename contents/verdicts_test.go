@@ -1,4 +1,4 @@
-package scans_test
+package contents_test
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pannier"
-	"pannier/admin/scans"
+	"pannier/contents"
 	"pannier/internal/state"
 )
 
@@ -22,7 +22,7 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 func digest(n int) pannier.Digest { return pannier.DigestOf(fmt.Append(nil, n)) }
 
 // blocksIn keeps blocks in the same store as the verdicts, so that one failing store fails both.
-type blocksIn struct{ scans.Rows }
+type blocksIn struct{ contents.Rows }
 
 func (b blocksIn) Replace(section string, rows map[string]json.RawMessage) error {
 	before, err := b.All(section)
@@ -38,9 +38,9 @@ func (b blocksIn) Replace(section string, rows map[string]json.RawMessage) error
 	return err
 }
 
-func open(t *testing.T, rows scans.Rows) *scans.Store {
+func open(t *testing.T, rows contents.Rows) *contents.Verdicts {
 	t.Helper()
-	s, err := scans.Open(rows, blocksIn{rows})
+	s, err := contents.OpenVerdicts(rows, blocksIn{rows})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,12 +48,12 @@ func open(t *testing.T, rows scans.Rows) *scans.Store {
 }
 
 // rules returns those that block a fingerprint.
-func rules(s *scans.Store, n int) []string {
+func rules(s *contents.Verdicts, n int) []string {
 	v, _ := s.Summary(digest(n))
 	return v.Blocking
 }
 
-func put(t *testing.T, s *scans.Store, v pannier.ScanVerdict) pannier.ScanVerdict {
+func put(t *testing.T, s *contents.Verdicts, v pannier.ScanVerdict) pannier.ScanVerdict {
 	t.Helper()
 	v, err := s.Put(v)
 	if err != nil {
@@ -116,17 +116,17 @@ func TestFindingsAreBounded(t *testing.T) {
 	}
 	v.Findings = append(v.Findings, pannier.Finding{Rule: "block.last", Blocking: true})
 	got := put(t, open(t, state.Memory()), v)
-	if len(got.Findings) != scans.MaxFindings || !got.Truncated || !slices.Equal(got.Blocking(), []string{"block.last", "block.same"}) {
+	if len(got.Findings) != contents.MaxFindings || !got.Truncated || !slices.Equal(got.Blocking(), []string{"block.last", "block.same"}) {
 		t.Errorf("%d findings that block %q", len(got.Findings), got.Blocking())
 	}
 	if got.Findings[0].Rule != "tell.0" || got.Findings[1].Rule != "block.same" || got.Findings[len(got.Findings)-1].Rule != "block.last" {
 		t.Errorf("not in their order: %+v", got.Findings)
 	}
 	v = verdict(2)
-	for n := range scans.MaxFindings + 10 {
+	for n := range contents.MaxFindings + 10 {
 		v.Findings = append(v.Findings, pannier.Finding{Rule: fmt.Sprint("block.", n), Blocking: true})
 	}
-	if got := put(t, open(t, state.Memory()), v); len(got.Blocking()) != scans.MaxFindings+10 {
+	if got := put(t, open(t, state.Memory()), v); len(got.Blocking()) != contents.MaxFindings+10 {
 		t.Errorf("%d rules block", len(got.Blocking()))
 	}
 }
@@ -135,12 +135,12 @@ func TestVerdictsAreBounded(t *testing.T) {
 	rows := state.Memory()
 	s := open(t, rows)
 	put(t, s, verdict(0, "block.oldest"))
-	for n := 1; n < scans.MaxVerdicts; n++ {
+	for n := 1; n < contents.MaxVerdicts; n++ {
 		put(t, s, verdict(n))
 	}
 	put(t, s, verdict(5)) // takes no room
-	put(t, s, verdict(scans.MaxVerdicts))
-	for n, want := range map[int]bool{0: true, 1: false, 2: true, 5: true, scans.MaxVerdicts: true} {
+	put(t, s, verdict(contents.MaxVerdicts))
+	for n, want := range map[int]bool{0: true, 1: false, 2: true, 5: true, contents.MaxVerdicts: true} {
 		if _, found, err := s.Get(digest(n)); found != want || err != nil {
 			t.Errorf("verdict %d is kept: %t, %v", n, found, err)
 		}
@@ -153,7 +153,7 @@ func TestVerdictsAreBounded(t *testing.T) {
 	for range kept {
 		count++
 	}
-	if count != scans.MaxVerdicts {
+	if count != contents.MaxVerdicts {
 		t.Errorf("%d rows", count)
 	}
 }
@@ -195,7 +195,7 @@ func TestRowsThatMakeNoSense(t *testing.T) {
 		if err := rows.Put(row.bucket, row.key, row.value); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := scans.Open(rows, blocksIn{rows}); err == nil {
+		if _, err := contents.OpenVerdicts(rows, blocksIn{rows}); err == nil {
 			t.Errorf("%s: opened", name)
 		}
 	}
@@ -204,7 +204,7 @@ func TestRowsThatMakeNoSense(t *testing.T) {
 // TestWhatBlocksSurvivesTheDatabase loses the database: everything that blocks still blocks, and its verdict names the rules.
 func TestWhatBlocksSurvivesTheDatabase(t *testing.T) {
 	blocks := state.Memory()
-	before, err := scans.Open(state.Memory(), blocksIn{blocks})
+	before, err := contents.OpenVerdicts(state.Memory(), blocksIn{blocks})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,8 +215,8 @@ func TestWhatBlocksSurvivesTheDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, rows := range map[string]scans.Rows{"an empty one": state.Memory(), "rows that make no sense": nonsense(t)} {
-		s, err := scans.Open(rows, blocksIn{blocks})
+	for name, rows := range map[string]contents.Rows{"an empty one": state.Memory(), "rows that make no sense": nonsense(t)} {
+		s, err := contents.OpenVerdicts(rows, blocksIn{blocks})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +234,7 @@ func TestWhatBlocksSurvivesTheDatabase(t *testing.T) {
 	}
 }
 
-func nonsense(t *testing.T) scans.Rows {
+func nonsense(t *testing.T) contents.Rows {
 	rows := state.Memory()
 	if err := errors.Join(rows.Put("scans", digest(1).String(), "text"), rows.Put("scans", digest(2).String(), verdict(3))); err != nil {
 		t.Fatal(err)
@@ -292,7 +292,7 @@ func TestBackgroundDoesNotUnblock(t *testing.T) {
 func TestBlockingVerdictsAreKeptLongest(t *testing.T) {
 	s := open(t, state.Memory())
 	put(t, s, verdict(0, "scan.a"))
-	for n := range scans.MaxVerdicts + 1 {
+	for n := range contents.MaxVerdicts + 1 {
 		v := verdict(n+1, "scan.b")
 		v.Origin = pannier.ScanBackground
 		put(t, s, v)

@@ -1,4 +1,4 @@
-package scans
+package contents
 
 import (
 	"errors"
@@ -32,7 +32,7 @@ type acceptedRow struct {
 	Accepted    []pannier.Acceptance `json:"accepted"`
 }
 
-func (s *Store) openAccepted() error {
+func (s *Verdicts) openAccepted() error {
 	s.accepted = map[content][]pannier.Acceptance{}
 	return eachRow(s.blocks, sectionAccepted, func(key string, row acceptedRow) error {
 		of := content{string(row.Path), row.Fingerprint}
@@ -45,7 +45,7 @@ func (s *Store) openAccepted() error {
 }
 
 // Accept replaces the acceptances of a fingerprint at a path. An empty list withdraws them.
-func (s *Store) Accept(path string, fingerprint pannier.Digest, accepted []pannier.Acceptance) error {
+func (s *Verdicts) Accept(path string, fingerprint pannier.Digest, accepted []pannier.Acceptance) error {
 	of := content{path, fingerprint}
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -70,7 +70,7 @@ func tooMany(message, hint string) error {
 }
 
 // Withdraw removes all acceptances at a path.
-func (s *Store) Withdraw(path string) error {
+func (s *Verdicts) Withdraw(path string) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	for of := range maps.Clone(s.accepted) {
@@ -83,7 +83,7 @@ func (s *Store) Withdraw(path string) error {
 	return nil
 }
 
-func (s *Store) withdrawLocked(of content) error {
+func (s *Verdicts) withdrawLocked(of content) error {
 	if _, there := s.accepted[of]; !there {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (s *Store) withdrawLocked(of content) error {
 }
 
 // Accepted returns the acceptances of a fingerprint at a path. The list is never changed.
-func (s *Store) Accepted(path string, fingerprint pannier.Digest) []pannier.Acceptance {
+func (s *Verdicts) Accepted(path string, fingerprint pannier.Digest) []pannier.Acceptance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.accepted[content{path, fingerprint}]

@@ -1,4 +1,4 @@
-package scans_test
+package contents_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pannier"
-	"pannier/admin/scans"
+	"pannier/contents"
 	"pannier/internal/state"
 )
 
@@ -60,18 +60,18 @@ func TestWhatIsHeldSurvivesARestart(t *testing.T) {
 
 func TestHeldIsBounded(t *testing.T) {
 	rows := state.Memory()
-	for n := range scans.MaxHeld {
+	for n := range contents.MaxHeld {
 		path := fmt.Append(nil, "skills/", n)
 		if err := rows.Put("scan_held", pannier.DigestOf(path).String(), map[string]any{"path": path, "at": noon.Add(time.Duration(n) * time.Second), "rules": []string{"scan.a"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s := open(t, rows)
-	if err := s.Hold(skillOf("skills/new"), unprinted(scans.MaxHeld, "scan.a")); err != nil {
+	if err := s.Hold(skillOf("skills/new"), unprinted(contents.MaxHeld, "scan.a")); err != nil {
 		t.Fatal(err)
 	}
 	_, oldest := s.Held()["skills/0"]
-	if _, second := s.Held()["skills/1"]; oldest || !second || len(s.Held()) != scans.MaxHeld {
+	if _, second := s.Held()["skills/1"]; oldest || !second || len(s.Held()) != contents.MaxHeld {
 		t.Errorf("%d are held, the oldest %t", len(s.Held()), oldest)
 	}
 }

@@ -1,4 +1,4 @@
-package sidecar
+package contents
 
 import (
 	"path/filepath"
@@ -18,26 +18,26 @@ func TestNewsLosesNoHint(t *testing.T) {
 		fixture.WriteIn(t, w, fixture.SkillScript(name, "Is one."))
 		dirs = append(dirs, filepath.Join(w, "skills", name))
 	}
-	p := newEngineWithFingerprints(t, w, state.Memory())
+	p := newBench(t, w, state.Memory())
 	was := p.lookAt(t, "b").Skill
 	p.round(t)
-	before := p.of(was)
+	before := p.Fingerprint(was)
 	fixture.WriteIn(t, w, "echo x > skills/b/x")
-	p.hints.add(dirs)
-	p.request()
-	p.computeDue(t.Context(), nil)
-	p.computeDue(t.Context(), nil)
-	if now := p.of(was); now == before {
+	p.Hint(dirs)
+	p.Request()
+	p.readDue(t.Context(), nil)
+	p.readDue(t.Context(), nil)
+	if now := p.Fingerprint(was); now == before {
 		t.Error("the hint was lost")
 	}
-	p.hints.addAll()
+	p.HintAll()
 	for range 3 { // one skill changes all the time
-		p.hints.add(dirs[:1])
-		p.request()
-		p.computeDue(t.Context(), nil)
+		p.Hint(dirs[:1])
+		p.Request()
+		p.readDue(t.Context(), nil)
 	}
-	for path, d := range p.directories {
-		if d.ticket < p.fingerprints.round {
+	for path, d := range p.read() {
+		if d.ticket < p.reads.round {
 			t.Errorf("%s had no turn", path)
 		}
 	}
@@ -47,22 +47,20 @@ func TestNewsLosesNoHint(t *testing.T) {
 func TestShadowedSkillIsReadAgain(t *testing.T) {
 	w := fixture.NewWorkspace(t)
 	fixture.WriteIn(t, w, fixture.SkillScript("pdf", "Reads it.")+"mkdir -p skills/a; cp -r skills/pdf skills/a/pdf")
-	p := newEngineWithFingerprints(t, w, state.Memory())
+	p := newBench(t, w, state.Memory())
 	s := p.lookAt(t, "pdf")
 	p.round(t)
-	at := slices.IndexFunc(p.engine.registry.Current().Entries, func(e *pannier.Entry) bool { return e.Path != s.Path })
-	shadowed := p.engine.registry.Current().Entries[at].Skill
-	before, err := p.now(t.Context(), shadowed)
+	at := slices.IndexFunc(p.o.Registry.Current().Entries, func(e *pannier.Entry) bool { return e.Path != s.Path })
+	shadowed := p.o.Registry.Current().Entries[at].Skill
+	before, err := p.Compute(t.Context(), shadowed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.computeDue(t.Context(), nil)
+	p.readDue(t.Context(), nil)
 	fixture.WriteIn(t, w, "echo x > skills/a/pdf/x; rm -r skills/pdf")
-	if _, _, err := p.reload(t.Context(), pannier.Batch{Full: true}); err != nil {
-		t.Fatal(err)
-	}
-	p.computeDue(t.Context(), nil)
-	if now := p.of(shadowed); now.IsZero() || now == before {
+	p.load(t)
+	p.readDue(t.Context(), nil)
+	if now := p.Fingerprint(shadowed); now.IsZero() || now == before {
 		t.Errorf("the fingerprint is %s, before it was %s", now, before)
 	}
 }
@@ -71,7 +69,7 @@ func TestShadowedSkillIsReadAgain(t *testing.T) {
 func TestRootsReplaced(t *testing.T) {
 	w := fixture.NewWorkspace(t)
 	fixture.WriteIn(t, w, fixture.SkillScript("pdf", "Reads it."))
-	p := newEngineWithFingerprints(t, w, state.Memory())
+	p := newBench(t, w, state.Memory())
 	for _, tt := range []struct {
 		script string
 		want   bool
