@@ -152,32 +152,46 @@ func (s *Service) auditedInstallation(e pannier.AuditEntry, apply func() (instal
 	return r, snapshot, nil
 }
 
-// prepareAndCommit stages a skill and moves it into place. Staged files and the archive are released even if it panics.
+// prepareAndCommit stages a skill and moves it into place.
 func (s *Service) prepareAndCommit(ctx context.Context, actor pannier.Actor, req pannier.InstallRequest, src pannier.InstallSource) (in installation, err error) {
+	err = s.withArchive(ctx, actor, src, func(a archiveFile, quota *stagingQuota) (consumed bool, err error) {
+		var contents archive.Contents
+		limits := s.o.Install.Archive
+		limits.Reserve = quota.reserve
+		staged, err := s.o.Install.Store.Stage(ctx, req, func(ctx context.Context, into *os.Root) (folder string, err error) {
+			contents, err = archive.Unpack(ctx, a.file, a.size, a.format, into, limits)
+			return contents.Top, err
+		})
+		if err != nil {
+			return isInvalidArchive(err), err
+		}
+		in, err = s.commitAndDiscard(ctx, actor, req, staged, contents)
+		return err == nil && !req.DryRun, err
+	})
+	return in, err
+}
+
+// withArchive opens an archive and waits for a slot to unpack it. The archive is released even if use panics; consumed says that it
+// is no longer needed.
+func (s *Service) withArchive(ctx context.Context, actor pannier.Actor, src pannier.InstallSource, use func(archiveFile, *stagingQuota) (consumed bool, err error)) error {
 	a, err := s.openArchive(ctx, actor, src)
 	if err != nil {
-		return in, err
+		return err
 	}
 	consumed := false
 	defer func() {
 		if e := a.release(consumed); e != nil {
-			s.o.Logger.Warn("removing the archive of an installation failed", "origin", req.Origin, "error", e)
+			s.o.Logger.Warn("removing the archive of an installation failed", "origin", originOf(src), "error", e)
 		}
 	}()
 	if err := acquire(ctx, s.preparing); err != nil {
-		return in, err
+		return err
 	}
 	defer func() { <-s.preparing }()
 	quota := &stagingQuota{service: s}
-	defer quota.release()
-	staged, contents, err := s.stage(ctx, req, a, quota)
-	if err != nil {
-		consumed = isInvalidArchive(err)
-		return in, err
-	}
-	in, err = s.commitAndDiscard(ctx, actor, req, staged, contents)
-	consumed = err == nil && !req.DryRun
-	return in, err
+	defer quota.releaseTo(0)
+	consumed, err = use(a, quota)
+	return err
 }
 
 // commitAndDiscard moves a staged skill into place, and removes what is left of it in staging.
@@ -202,18 +216,6 @@ func isInvalidArchive(err error) bool {
 	return ok && strings.HasPrefix(refusal.Code, "archive.")
 }
 
-// stage unpacks an archive in a staging directory, for a dry run outside of the workspace, and validates the skill.
-func (s *Service) stage(ctx context.Context, req pannier.InstallRequest, a archiveFile, quota *stagingQuota) (*install.Staged, archive.Contents, error) {
-	var contents archive.Contents
-	limits := s.o.Install.Archive
-	limits.Reserve = quota.reserve
-	staged, err := s.o.Install.Store.Stage(ctx, req, func(ctx context.Context, into *os.Root) (folder string, err error) {
-		contents, err = archive.Unpack(ctx, a.file, a.size, a.format, into, limits)
-		return contents.Top, err
-	})
-	return staged, contents, err
-}
-
 // stagingQuota is the share of one installation in the bytes that all installations in progress may unpack: those of one archive
 // of the largest size.
 type stagingQuota struct {
@@ -233,8 +235,6 @@ func (q *stagingQuota) reserve(bytes int64) error {
 	}
 	return nil
 }
-
-func (q *stagingQuota) release() { q.releaseTo(0) }
 
 // releaseTo gives back what was reserved beyond a number of bytes.
 func (q *stagingQuota) releaseTo(bytes int64) {
@@ -265,7 +265,14 @@ func (s *Service) commit(ctx context.Context, actor pannier.Actor, req pannier.I
 	if now, ok := servedAt(s.o.Install.Current(), e.Skill); ok && result.Status.Unchanged() {
 		e, result.Skill.TrustLevel = now, now.TrustLevel
 	}
-	result.Reasons, result.Accepted, result.Problems = e.Reasons, accepted, append(result.Problems, explicitOnly(e)...)
+	result.Reasons, result.Accepted = e.Reasons, accepted
+	if !e.Policy.AllowImplicit && e.Policy.ImplicitSource == pannier.PolicyStart {
+		result.Problems = append(result.Problems, pannier.Problem{
+			Code: "install.explicit_only", Severity: pannier.SeverityInfo, Path: e.Path, Field: "allow_implicit_invocation",
+			Message: "the agent uses the skill only if a turn names it: installed skills start with allow_implicit_invocation: false",
+			Hint:    "run `pannier policy set " + e.Slug + " --implicit=true` to let the model choose it",
+		})
+	}
 	if err != nil {
 		return installation{result: result}, errors.Join(err, undo())
 	}

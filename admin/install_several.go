@@ -20,8 +20,13 @@ const severalEntries = 8
 //
 // An upload stays ready unless all of its skills were installed, so that the client can retry with other parameters.
 func (s *Service) InstallSeveral(ctx context.Context, actor pannier.Actor, req pannier.InstallSeveral, src pannier.InstallSource) (results []pannier.InstalledFolder, err error) {
-	if err := s.checkSeveral(req); err != nil {
+	if err := s.checkInstallable(); err != nil {
 		return nil, err
+	}
+	for _, item := range append([]pannier.InstallItem{{Accept: req.Accept}}, req.Items...) {
+		if err := s.checkAccept(item.Accept); err != nil {
+			return nil, err
+		}
 	}
 	if src.UploadID == "" {
 		if err := acquire(ctx, s.spooling); err != nil {
@@ -29,57 +34,28 @@ func (s *Service) InstallSeveral(ctx context.Context, actor pannier.Actor, req p
 		}
 		defer func() { <-s.spooling }()
 	}
-	a, err := s.openArchive(ctx, actor, src)
-	if err != nil {
-		return nil, err
-	}
-	consumed := false
-	defer func() {
-		if e := a.release(consumed); e != nil {
-			s.o.Logger.Warn("removing the archive of an installation failed", "error", e)
+	err = s.withArchive(ctx, actor, src, func(a archiveFile, quota *stagingQuota) (consumed bool, err error) {
+		dir, remove, err := s.o.Install.Store.TempDir()
+		if err != nil {
+			return false, err
 		}
-	}()
-	if err := acquire(ctx, s.preparing); err != nil {
-		return nil, err
-	}
-	defer func() { <-s.preparing }()
-	dir, remove, err := s.o.Install.Store.TempDir()
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if e := remove(); e != nil {
-			s.o.Logger.Warn("removing an unpacked archive failed", "error", e)
-		}
-	}()
-	b := &batch{service: s, ctx: ctx, actor: actor, req: req, quota: &stagingQuota{service: s}, slugs: map[string]string{}}
-	defer b.quota.release()
-	b.req.Origin = originOf(src)
-	results, err = b.install(a, dir)
-	failed := slices.ContainsFunc(results, func(f pannier.InstalledFolder) bool { return f.Err != nil })
-	consumed = isInvalidArchive(err) || err == nil && !failed && !req.DryRun && len(req.Items) == b.used
+		defer func() {
+			if e := remove(); e != nil {
+				s.o.Logger.Warn("removing an unpacked archive failed", "error", e)
+			}
+		}()
+		b := &batch{service: s, actor: actor, req: req, quota: quota, slugs: map[string]string{}}
+		b.req.Origin = originOf(src)
+		results, err = b.install(ctx, a, dir)
+		failed := slices.ContainsFunc(results, func(f pannier.InstalledFolder) bool { return f.Err != nil })
+		return isInvalidArchive(err) || err == nil && !failed && !req.DryRun && len(req.Items) == b.used, err
+	})
 	return results, err
-}
-
-func (s *Service) checkSeveral(req pannier.InstallSeveral) error {
-	if err := s.checkInstallable(); err != nil {
-		return err
-	}
-	if err := s.checkAccept(req.Accept); err != nil {
-		return err
-	}
-	for _, item := range req.Items {
-		if err := s.checkAccept(item.Accept); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // batch is an installation of several skills.
 type batch struct {
 	service *Service
-	ctx     context.Context
 	actor   pannier.Actor
 	req     pannier.InstallSeveral
 	quota   *stagingQuota
@@ -88,12 +64,12 @@ type batch struct {
 	used  int
 }
 
-func (b *batch) install(a archiveFile, dir *os.Root) ([]pannier.InstalledFolder, error) {
+func (b *batch) install(ctx context.Context, a archiveFile, dir *os.Root) ([]pannier.InstalledFolder, error) {
 	each := b.service.o.Install.Archive
 	all := each
 	all.MaxEntries *= severalEntries
 	all.Reserve = b.quota.reserve
-	folders, err := archive.UnpackSeveral(b.ctx, a.file, a.size, a.format, dir, all, each)
+	folders, err := archive.UnpackSeveral(ctx, a.file, a.size, a.format, dir, all, each)
 	if err != nil {
 		return nil, b.service.o.Install.Store.ExplainTemp(err)
 	}
@@ -104,7 +80,7 @@ func (b *batch) install(a archiveFile, dir *os.Root) ([]pannier.InstalledFolder,
 	}
 	results := []pannier.InstalledFolder{}
 	for i := range folders {
-		if err := b.ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil {
 			return results, err
 		}
 		item, ok := b.item(folders[i].Path)
@@ -114,7 +90,7 @@ func (b *batch) install(a archiveFile, dir *os.Root) ([]pannier.InstalledFolder,
 		if ok {
 			b.used++
 		}
-		results = append(results, b.installFolder(&folders[i], item))
+		results = append(results, b.installFolder(ctx, &folders[i], item))
 	}
 	return results, nil
 }
@@ -133,12 +109,12 @@ func (b *batch) item(path string) (pannier.InstallItem, bool) {
 	return item, true
 }
 
-func (b *batch) installFolder(folder *archive.Folder, item pannier.InstallItem) pannier.InstalledFolder {
+func (b *batch) installFolder(ctx context.Context, folder *archive.Folder, item pannier.InstallItem) pannier.InstalledFolder {
 	req := b.req.InstallRequest
 	req.AllowMissing, req.Accept, req.Expected = item.AllowMissing, item.Accept, item.Expected
 	done := pannier.InstalledFolder{Path: folder.Path}
 	apply := func() (installation, error) {
-		in, err := b.stageAndCommit(folder, item, req)
+		in, err := b.stageAndCommit(ctx, folder, item, req)
 		done.Slug = in.result.Skill.Slug
 		return in, err
 	}
@@ -155,11 +131,11 @@ func (b *batch) installFolder(folder *archive.Folder, item pannier.InstallItem) 
 	return done
 }
 
-func (b *batch) stageAndCommit(folder *archive.Folder, item pannier.InstallItem, req pannier.InstallRequest) (in installation, err error) {
+func (b *batch) stageAndCommit(ctx context.Context, folder *archive.Folder, item pannier.InstallItem, req pannier.InstallRequest) (in installation, err error) {
 	before := b.quota.bytes
 	defer b.quota.releaseTo(before)
 	var contents archive.Contents
-	staged, err := b.service.o.Install.Store.Stage(b.ctx, req, func(ctx context.Context, into *os.Root) (string, error) {
+	staged, err := b.service.o.Install.Store.Stage(ctx, req, func(ctx context.Context, into *os.Root) (string, error) {
 		contents, err = folder.Unpack(ctx, into, b.quota.reserve)
 		return folder.Path, err
 	})
@@ -177,5 +153,5 @@ func (b *batch) stageAndCommit(folder *archive.Folder, item pannier.InstallItem,
 	if item.Replace {
 		req.Slug = staged.Skill.Slug
 	}
-	return b.service.commitAndDiscard(b.ctx, b.actor, req, staged, contents)
+	return b.service.commitAndDiscard(ctx, b.actor, req, staged, contents)
 }

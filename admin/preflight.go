@@ -18,12 +18,16 @@ func (s *Service) preflight(req pannier.InstallRequest, skill *pannier.Skill) (*
 	}
 	e, after := s.o.Install.Preflight(&placed)
 	// Another skill that claims the slug does not prevent an update of the installed skill that has it.
-	other := sameSlug(e, after)
-	if _, ok := installedAt(before, e.Skill); other != nil && (!ok || e.State == pannier.StateShadowed) {
-		return nil, &pannier.Refusal{
-			Code: "install.collision", Message: fmt.Sprintf("slug %s is already used by %s", e.Slug, other.Path),
-			Hint:     "remove that skill, or set another `slug` in the frontmatter of one of the two",
-			Conflict: &pannier.InstallConflict{Slug: other.Slug, Path: other.Path, Version: other.Version, Managed: other.Managed},
+	if _, ok := installedAt(before, e.Skill); !ok || e.State == pannier.StateShadowed {
+		for _, other := range after.Entries {
+			if other.Slug != e.Slug || other.SourceKind != e.SourceKind || other.Path == e.Path {
+				continue
+			}
+			return nil, &pannier.Refusal{
+				Code: "install.collision", Message: fmt.Sprintf("slug %s is already used by %s", e.Slug, other.Path),
+				Hint:     "remove that skill, or set another `slug` in the frontmatter of one of the two",
+				Conflict: &pannier.InstallConflict{Slug: other.Slug, Path: other.Path, Version: other.Version, Managed: other.Managed},
+			}
 		}
 	}
 	for _, r := range e.Reasons {
@@ -51,18 +55,6 @@ func servedAt(s *pannier.Snapshot, skill *pannier.Skill) (*pannier.Entry, bool) 
 	return s.LookupPath(skill.Slug, skill.Path)
 }
 
-// explicitOnly returns the problem that the model cannot choose a skill before policy allows it; nil if it can.
-func explicitOnly(e *pannier.Entry) []pannier.Problem {
-	if e.Policy.AllowImplicit || e.Policy.ImplicitSource != pannier.PolicyStart {
-		return nil
-	}
-	return []pannier.Problem{{
-		Code: "install.explicit_only", Severity: pannier.SeverityInfo, Path: e.Path, Field: "allow_implicit_invocation",
-		Message: "the agent uses the skill only if a turn names it: installed skills start with allow_implicit_invocation: false",
-		Hint:    "run `pannier policy set " + e.Slug + " --implicit=true` to let the model choose it",
-	}}
-}
-
 // displaced returns a usable skill that would become unusable because a new skill has precedence and conflicts with it.
 func displaced(e *pannier.Entry, before, after *pannier.Snapshot) *pannier.Entry {
 	if before == nil {
@@ -82,17 +74,6 @@ func displaced(e *pannier.Entry, before, after *pannier.Snapshot) *pannier.Entry
 
 func conflict(slug, other, hint string) *pannier.Refusal {
 	return &pannier.Refusal{Code: "install.conflict", Message: fmt.Sprintf("%s conflicts with %s", slug, other), Hint: hint}
-}
-
-// sameSlug returns another skill of the same kind of root with the same slug.
-func sameSlug(e *pannier.Entry, s *pannier.Snapshot) *pannier.Entry {
-	at := slices.IndexFunc(s.Entries, func(other *pannier.Entry) bool {
-		return other.Slug == e.Slug && other.SourceKind == e.SourceKind && other.Path != e.Path
-	})
-	if at < 0 {
-		return nil
-	}
-	return s.Entries[at]
 }
 
 // missing has the reasons of missing dependencies, which an operator can add later.

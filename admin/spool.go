@@ -36,11 +36,12 @@ func (s *Service) spool(ctx context.Context, src pannier.InstallSource) (archive
 
 // fill receives a body, and detects its format if the client did not give it.
 func (a *archiveFile) fill(ctx context.Context, src pannier.InstallSource, limit int64) error {
-	to := &boundedFile{ctx: ctx, file: a.file, limit: limit}
+	stopped := func() error { return context.Cause(ctx) }
+	to := &boundedFile{stopped: stopped, file: a.file, limit: limit}
 	write := src.Write
 	if write == nil {
 		write = func(w io.Writer) error {
-			_, err := io.Copy(w, contextReader{ctx, src.Body})
+			_, err := io.Copy(w, stoppedReader{stopped, src.Body})
 			return err
 		}
 	}
@@ -76,16 +77,16 @@ func spoolError(err error) error {
 	return fmt.Errorf("receive the archive: %w", err)
 }
 
-// boundedFile is a file that takes only so many bytes, until its context is done.
+// boundedFile is a file that takes only so many bytes, until it is stopped.
 type boundedFile struct {
-	ctx         context.Context
+	stopped     func() error
 	file        *os.File
 	size, limit int64
 }
 
 // Write implements [io.Writer].
 func (b *boundedFile) Write(text []byte) (int, error) {
-	if err := context.Cause(b.ctx); err != nil {
+	if err := b.stopped(); err != nil {
 		return 0, err
 	}
 	if int64(len(text)) > b.limit-b.size {
@@ -99,15 +100,15 @@ func (b *boundedFile) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// contextReader fails when its context is done.
-type contextReader struct {
-	ctx context.Context
+// stoppedReader fails when it is stopped.
+type stoppedReader struct {
+	stopped func() error
 	io.Reader
 }
 
 // Read implements [io.Reader].
-func (r contextReader) Read(b []byte) (int, error) {
-	if err := context.Cause(r.ctx); err != nil {
+func (r stoppedReader) Read(b []byte) (int, error) {
+	if err := r.stopped(); err != nil {
 		return 0, err
 	}
 	return r.Reader.Read(b)

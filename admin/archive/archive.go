@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"slices"
 
 	"pannier"
@@ -51,8 +52,8 @@ func Detect(head []byte) (pannier.ArchiveFormat, bool) {
 // nothing. A refusal is a [*pannier.Refusal] with a code of the package documentation. After an error the caller must discard
 // the directory.
 func Unpack(ctx context.Context, src io.ReaderAt, size int64, format pannier.ArchiveFormat, into *os.Root, l Limits) (Contents, error) {
-	t, w := newTree(l), newWriter(ctx, into, l)
-	if err := unpack(&source{ctx: ctx, from: src, size: size}, format, t, w); err != nil {
+	t, w := newTree(l), newWriter(into, l)
+	if err := unpack(ctx, &source{stopped: ctx.Err, from: src, size: size}, format, t, w); err != nil {
 		return Contents{}, err
 	}
 	return t.contents(w)
@@ -69,30 +70,7 @@ type admitter interface {
 	limit() Limits
 }
 
-func unpack(s *source, format pannier.ArchiveFormat, t admitter, w *writer) error {
-	if err := checkFormat(s, format); err != nil {
-		return err
-	}
-	if format == pannier.Zip {
-		return unpackZip(s, t, w)
-	}
-	return unpackTarGz(s, t, w)
-}
-
-// contents checks the archive as a whole, and completes what a writer has written.
-func (t *tree) contents(w *writer) (Contents, error) {
-	if err := t.complete(); err != nil {
-		return Contents{}, err
-	}
-	for _, dir := range t.directories() {
-		if err := w.root.Chmod(dir, directoryMode); err != nil { // the umask applies to the mode of mkdir
-			return Contents{}, targetError{err}
-		}
-	}
-	return Contents{Top: t.top, Files: w.files, Bytes: w.bytes, Ignored: bounded(t.ignored)}, nil
-}
-
-func checkFormat(s *source, format pannier.ArchiveFormat) error {
+func unpack(ctx context.Context, s *source, format pannier.ArchiveFormat, t admitter, w *writer) error {
 	if s.size == 0 {
 		return refuse("empty", "the archive has no bytes")
 	}
@@ -103,14 +81,42 @@ func checkFormat(s *source, format pannier.ArchiveFormat) error {
 	if is, ok := Detect(head); !ok || is != format {
 		return refuse("format", fmt.Sprintf("the archive is not a %.20q", format))
 	}
-	return nil
+	if format == pannier.Zip {
+		return unpackZip(ctx, s, t, w)
+	}
+	return unpackTarGz(ctx, s, t, w)
 }
 
-// bounded sorts and truncates a list of names.
-func bounded(names []string) []string {
-	slices.Sort(names)
-	if more := len(names) - maxIgnored; more > 0 {
-		names = append(names[:maxIgnored:maxIgnored], fmt.Sprintf("and %d more", more))
+// contents checks the archive as a whole, and completes what a writer has written.
+func (t *tree) contents(w *writer) (Contents, error) {
+	switch {
+	case len(t.kinds) == 0:
+		return Contents{}, refuse("empty", "the archive contains no files")
+	case t.kinds[skillFile] != file:
+		return Contents{}, refuse("no_skill", fmt.Sprintf("the archive has no file %s in its directory %s", skillFile, quote(t.top)))
 	}
-	return names
+	for key, rel := range t.spelled {
+		if path.Base(key) != "head" {
+			continue
+		}
+		// The config of a bare git repository, see gitrepository-layout(5), can run commands when the agent calls git there. With
+		// commondir the rest is elsewhere.
+		has := func(name string) bool { return t.spelled[path.Join(path.Dir(key), name)] != "" }
+		if has("commondir") || has("objects") && has("refs") {
+			return Contents{}, refuseEntry("reserved", rel, "is in a bare git repository")
+		}
+	}
+	for rel, kind := range t.kinds {
+		if kind == file || rel == "" {
+			continue
+		}
+		if err := w.root.Chmod(rel, directoryMode); err != nil { // the umask applies to the mode of mkdir
+			return Contents{}, targetError{err}
+		}
+	}
+	slices.Sort(t.ignored)
+	if more := len(t.ignored) - maxIgnored; more > 0 {
+		t.ignored = append(t.ignored[:maxIgnored:maxIgnored], fmt.Sprintf("and %d more", more))
+	}
+	return Contents{Top: t.top, Files: w.files, Bytes: w.bytes, Ignored: t.ignored}, nil
 }

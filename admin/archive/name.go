@@ -40,21 +40,20 @@ func split(name string) ([]string, error) {
 
 // checkText refuses names that are not printable UTF-8. The length is checked first, to bound the work.
 func checkText(name string) error {
+	invisible := func(r rune) bool {
+		return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || unicode.In(r, unicode.Zl, unicode.Zp)
+	}
 	switch {
 	case len(name) > 2*maxPathBytes:
 		return refuseEntry("path_length", name, "is a path of %d bytes", len(name))
 	case !utf8.ValidString(name):
 		return refuseEntry("name_encoding", name, "is not UTF-8")
-	case strings.ContainsFunc(name, isInvisible):
+	case strings.ContainsFunc(name, invisible):
 		return refuseEntry("name_control", name, "contains a control character")
 	case strings.Contains(name, `\`):
 		return refuseEntry("name_backslash", name, "contains a backslash")
 	}
 	return nil
-}
-
-func isInvisible(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || unicode.In(r, unicode.Zl, unicode.Zp)
 }
 
 func checkLengths(name string, parts []string) error {
@@ -96,14 +95,12 @@ func foldPath(path string) string {
 		return strings.ToLower(path)
 	}
 	path = norm.NFKC.String(cases.Fold().String(norm.NFKC.String(path)))
-	return norm.NFC.String(strings.Map(dropInvisible, path))
-}
-
-func dropInvisible(r rune) rune {
-	if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
-		return -1
-	}
-	return r
+	return norm.NFC.String(strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+			return -1
+		}
+		return r
+	}, path))
 }
 
 // VersionControl lists the directories of version control systems, and the files that point to one. Their configuration

@@ -26,9 +26,21 @@ func Pack(ctx context.Context, w io.Writer, root *os.Root, top string, files []s
 		return refuse("top_level", quote(top)+" is not a name of a directory")
 	}
 	compressed := gzip.NewWriter(w)
-	p := &packer{ctx: ctx, root: root, top: top, to: tar.NewWriter(compressed), buf: make([]byte, blockBytes)}
-	if err := p.packAll(slices.Sorted(slices.Values(files))); err != nil {
-		return err
+	p := &packer{root: root, to: tar.NewWriter(compressed), buf: make([]byte, blockBytes)}
+	files = slices.Sorted(slices.Values(files))
+	for i, rel := range files {
+		switch {
+		case !fs.ValidPath(rel) || rel == ".":
+			return refuseEntry("traversal", rel, "is not a path below the directory")
+		case i > 0 && files[i-1] == rel:
+			return refuseEntry("duplicate", rel, "is listed twice")
+		}
+		if _, err := split(top + "/" + rel); err != nil {
+			return err
+		}
+		if err := p.pack(ctx, rel, top+"/"+rel); err != nil {
+			return err
+		}
 	}
 	if err := errors.Join(p.to.Close(), compressed.Close()); err != nil {
 		return fmt.Errorf("pack: %w", err)
@@ -37,36 +49,24 @@ func Pack(ctx context.Context, w io.Writer, root *os.Root, top string, files []s
 }
 
 type packer struct {
-	ctx  context.Context
 	root *os.Root
-	top  string
 	to   *tar.Writer
 	buf  []byte
 }
 
-func (p *packer) packAll(files []string) error {
-	for i, rel := range files {
-		switch name := p.top + "/" + rel; {
-		case !fs.ValidPath(rel) || rel == ".":
-			return refuseEntry("traversal", rel, "is not a path below the directory")
-		case i > 0 && files[i-1] == rel:
-			return refuseEntry("duplicate", rel, "is listed twice")
-		default:
-			if _, err := split(name); err != nil {
-				return err
-			}
-			if err := p.pack(rel, name); err != nil {
-				return err
-			}
-		}
+func (p *packer) pack(ctx context.Context, rel, name string) error {
+	info, err := p.root.Lstat(rel)
+	switch {
+	case err != nil:
+		return fmt.Errorf("pack: %w", err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return refuseEntry("link", rel, "is a link")
+	case !info.Mode().IsRegular():
+		return refuseEntry("special", rel, "is not a regular file: %s", strings.ToLower(info.Mode().Type().String()))
 	}
-	return nil
-}
-
-func (p *packer) pack(rel, name string) error {
-	f, info, err := p.open(rel)
+	f, info, err := fsx.OpenRegularIn(p.root, rel)
 	if err != nil {
-		return err
+		return fmt.Errorf("pack: %w", err)
 	}
 	defer func() { _ = f.Close() }()
 	mode := plainMode
@@ -75,33 +75,10 @@ func (p *packer) pack(rel, name string) error {
 	}
 	err = p.to.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: info.Size(), Mode: int64(mode), ModTime: time.Unix(0, 0)})
 	if err == nil {
-		err = copyExactly(p.ctx, p.to, f, p.buf, info.Size())
+		err = copyExactly(ctx, p.to, f, p.buf, info.Size())
 	}
 	if err != nil {
 		return fmt.Errorf("pack %s: %w", quote(rel), err)
 	}
 	return nil
-}
-
-// open opens a regular file.
-func (p *packer) open(rel string) (*os.File, fs.FileInfo, error) {
-	info, err := p.root.Lstat(rel)
-	if err == nil && !info.Mode().IsRegular() {
-		return nil, nil, refuseMode(rel, info.Mode())
-	}
-	var f *os.File
-	if err == nil {
-		f, info, err = fsx.OpenRegularIn(p.root, rel)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("pack: %w", err)
-	}
-	return f, info, nil
-}
-
-func refuseMode(rel string, mode fs.FileMode) error {
-	if mode&fs.ModeSymlink != 0 {
-		return refuseEntry("link", rel, "is a link")
-	}
-	return refuseEntry("special", rel, "is not a regular file: %s", strings.ToLower(mode.Type().String()))
 }

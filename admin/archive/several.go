@@ -50,7 +50,7 @@ type item struct {
 // limits of its own.
 func UnpackSeveral(ctx context.Context, src io.ReaderAt, size int64, format pannier.ArchiveFormat, into *os.Root, all, each Limits) ([]Folder, error) {
 	s := &several{all: newTree(all), each: each, from: into, kinds: map[string]kind{}}
-	if err := unpack(&source{ctx: ctx, from: src, size: size}, format, s, newWriter(ctx, into, all)); err != nil {
+	if err := unpack(ctx, &source{stopped: ctx.Err, from: src, size: size}, format, s, newWriter(into, all)); err != nil {
 		return nil, err
 	}
 	folders := s.folders()
@@ -143,14 +143,19 @@ func (s *several) record(e entry, fault error) error {
 // folders returns the skills, and the top-level directories without one.
 func (s *several) folders() []Folder {
 	heads := s.heads()
-	above := heads.above()
+	above := map[string]bool{} // top-level directories that have a skill in them
+	for head := range heads {
+		top, _, _ := strings.Cut(head, "/")
+		above[top] = true
+	}
 	byPath := map[string]*Folder{}
 	for _, it := range s.items {
 		at, ok := heads.of(it.parts)
-		if !ok {
-			if at, ok = s.stray(it); !ok || above[at] {
+		if !ok { // it belongs to no skill
+			if len(it.parts) == 0 || len(it.parts) == 1 && !it.dir || isDesktopFile(it.parts) || above[it.parts[0]] {
 				continue
 			}
+			at = it.parts[0]
 		}
 		if byPath[at] == nil {
 			byPath[at] = &Folder{Path: at, several: s}
@@ -166,14 +171,6 @@ func (s *several) folders() []Folder {
 	}
 	slices.SortFunc(folders, func(a, b Folder) int { return strings.Compare(a.Path, b.Path) })
 	return folders
-}
-
-// stray returns the top-level directory of an entry that belongs to no skill.
-func (s *several) stray(it item) (string, bool) {
-	if len(it.parts) == 0 || len(it.parts) == 1 && !it.dir || isDesktopFile(it.parts) {
-		return "", false
-	}
-	return it.parts[0], true
 }
 
 // heads are the directories of skills.
@@ -206,16 +203,6 @@ func (h heads) of(parts []string) (dir string, found bool) {
 	return dir, h[dir]
 }
 
-// above returns the top-level directories that have one of the directories in them.
-func (h heads) above() map[string]bool {
-	above := map[string]bool{}
-	for head := range h {
-		top, _, _ := strings.Cut(head, "/")
-		above[top] = true
-	}
-	return above
-}
-
 // Unpack checks the skill by the rules of [Unpack], and writes its files into an empty directory. reserve is as in [Limits].
 func (f *Folder) Unpack(ctx context.Context, into *os.Root, reserve func(int64) error) (Contents, error) {
 	if f.fault != nil {
@@ -223,7 +210,7 @@ func (f *Folder) Unpack(ctx context.Context, into *os.Root, reserve func(int64) 
 	}
 	limits := f.several.each
 	limits.Reserve = reserve
-	t, w := newTree(limits), newWriter(ctx, into, limits)
+	t, w := newTree(limits), newWriter(into, limits)
 	t.top, t.flat = f.Path, f.Path == ""
 	if !t.flat {
 		t.depth = strings.Count(f.Path, "/") + 1
@@ -232,7 +219,7 @@ func (f *Folder) Unpack(ctx context.Context, into *os.Root, reserve func(int64) 
 		return Contents{}, err
 	}
 	for _, it := range f.items {
-		if err := f.write(t, w, it); err != nil {
+		if err := f.write(ctx, t, w, it); err != nil {
 			return Contents{}, err
 		}
 	}
@@ -248,7 +235,7 @@ func (f *Folder) firstFault() error {
 	return nil
 }
 
-func (f *Folder) write(t *tree, w *writer, it item) error {
+func (f *Folder) write(ctx context.Context, t *tree, w *writer, it item) error {
 	rel, err := t.admit(it.entry)
 	switch {
 	case err != nil || rel == "":
@@ -261,5 +248,5 @@ func (f *Folder) write(t *tree, w *writer, it item) error {
 		return targetError{err}
 	}
 	defer func() { _ = from.Close() }()
-	return w.write(rel, it.entry, from)
+	return w.write(ctx, rel, it.entry, from)
 }

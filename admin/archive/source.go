@@ -2,7 +2,6 @@ package archive
 
 import (
 	"compress/flate"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,9 +13,10 @@ const blockBytes = 64 << 10
 // source reads an archive. It stops when the context is done, and remembers errors of reading, to distinguish them from
 // errors in the archive.
 type source struct {
-	ctx  context.Context
-	from io.ReaderAt
-	size int64
+	// stopped returns the error of a context that is done.
+	stopped func() error
+	from    io.ReaderAt
+	size    int64
 	// err is the first error of reading.
 	err error
 }
@@ -26,7 +26,7 @@ func (s *source) whole() io.Reader { return io.NewSectionReader(s, 0, s.size) }
 
 // ReadAt implements [io.ReaderAt].
 func (s *source) ReadAt(p []byte, offset int64) (int, error) {
-	if err := s.ctx.Err(); err != nil {
+	if err := s.stopped(); err != nil {
 		return 0, err
 	}
 	n, err := s.from.ReadAt(p, offset)
@@ -42,37 +42,31 @@ func (s *source) classify(err error) error {
 	switch {
 	case isRefusal(err) || ours:
 		return err
-	case s.ctx.Err() != nil:
-		return fmt.Errorf("unpack: %w", s.ctx.Err())
+	case s.stopped() != nil:
+		return fmt.Errorf("unpack: %w", s.stopped())
 	case s.err != nil:
 		return fmt.Errorf("read archive: %w", s.err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return refuse("truncated", "the archive is incomplete")
 	}
-	return refuse("damaged", "the archive is damaged: "+reason(err))
-}
-
-// reason returns the text of a decoding error. That of flate contains an offset.
-func reason(err error) string {
-	var corrupt flate.CorruptInputError
-	if errors.As(err, &corrupt) {
-		return "its compressed data is invalid"
+	reason := err.Error()
+	if _, ok := errors.AsType[flate.CorruptInputError](err); ok {
+		reason = "its compressed data is invalid" // the error contains an offset
 	}
-	return err.Error()
+	return refuse("damaged", "the archive is damaged: "+reason)
 }
 
 // stream is the output of gzip. It fails at its limit and when the context is done, and records its end.
 type stream struct {
-	ctx   context.Context
-	from  io.Reader
-	left  int64
-	limit int64
-	ended bool
+	stopped     func() error
+	from        io.Reader
+	left, limit int64
+	ended       bool
 }
 
 // Read implements [io.Reader].
 func (s *stream) Read(p []byte) (int, error) {
-	if err := s.ctx.Err(); err != nil {
+	if err := s.stopped(); err != nil {
 		return 0, err
 	}
 	n, err := s.from.Read(p)

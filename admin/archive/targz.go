@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 	"maps"
@@ -18,7 +19,7 @@ const (
 )
 
 // unpackTarGz writes the files of a tar_gz.
-func unpackTarGz(s *source, t admitter, w *writer) error {
+func unpackTarGz(ctx context.Context, s *source, t admitter, w *writer) error {
 	compressed := bufio.NewReaderSize(s.whole(), blockBytes)
 	gz, err := gzip.NewReader(compressed)
 	if err != nil {
@@ -26,8 +27,8 @@ func unpackTarGz(s *source, t admitter, w *writer) error {
 	}
 	gz.Multistream(false)
 	limit := t.limit().MaxUncompressed + int64(t.limit().MaxEntries)*overheadOfEntry + overheadOfTar
-	out := &stream{ctx: s.ctx, from: gz, left: limit, limit: limit}
-	if err := unpackTar(tar.NewReader(out), t, w); err != nil {
+	out := &stream{stopped: ctx.Err, from: gz, left: limit, limit: limit}
+	if err := unpackTar(ctx, tar.NewReader(out), t, w); err != nil {
 		return s.classify(err)
 	}
 	if out.ended {
@@ -64,7 +65,7 @@ func checkRest(out io.Reader, buf []byte) error {
 	}
 }
 
-func unpackTar(archive *tar.Reader, t admitter, w *writer) error {
+func unpackTar(ctx context.Context, archive *tar.Reader, t admitter, w *writer) error {
 	for {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
@@ -73,13 +74,13 @@ func unpackTar(archive *tar.Reader, t admitter, w *writer) error {
 		if err != nil {
 			return err
 		}
-		if err := unpackHeader(header, archive, t, w); err != nil {
+		if err := unpackHeader(ctx, header, archive, t, w); err != nil {
 			return err
 		}
 	}
 }
 
-func unpackHeader(h *tar.Header, contents io.Reader, t admitter, w *writer) error {
+func unpackHeader(ctx context.Context, h *tar.Header, contents io.Reader, t admitter, w *writer) error {
 	e := entry{name: h.Name, dir: h.Typeflag == tar.TypeDir, executable: h.Mode&0o111 != 0, size: h.Size}
 	fault := checkRecords(h)
 	switch {
@@ -100,7 +101,7 @@ func unpackHeader(h *tar.Header, contents io.Reader, t admitter, w *writer) erro
 	case e.dir:
 		return w.directory(rel)
 	}
-	return w.write(rel, e, contents)
+	return w.write(ctx, rel, e, contents)
 }
 
 // checkRecords refuses PAX records about the place or size of an entry, other than the plain path of one entry. archive/tar

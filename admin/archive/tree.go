@@ -2,7 +2,6 @@ package archive
 
 import (
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -159,7 +158,15 @@ func (t *tree) addPath(e entry, parts []string) (string, error) {
 func (t *tree) record(name, rel string, is kind) error {
 	switch was := t.kinds[rel]; {
 	case was == absent:
-		return t.add(name, rel, is)
+		if len(t.kinds) >= t.limits.MaxEntries+1 { // one is the skill directory
+			return t.tooMany()
+		}
+		key := foldPath(rel)
+		if other, ok := t.spelled[key]; ok {
+			return refuseEntry("collision", name, "collides with %s: they differ only in case or Unicode form", quote(other))
+		}
+		t.kinds[rel], t.spelled[key] = is, rel
+		return nil
 	case (was == file) != (is == file):
 		return refuseEntry("conflict", name, "makes %s both a file and a directory", quote(rel))
 	case is == impliedDirectory:
@@ -169,50 +176,4 @@ func (t *tree) record(name, rel string, is kind) error {
 		return nil
 	}
 	return refuseEntry("duplicate", name, "is in the archive twice")
-}
-
-func (t *tree) add(name, rel string, is kind) error {
-	if len(t.kinds) >= t.limits.MaxEntries+1 { // one is the skill directory
-		return t.tooMany()
-	}
-	key := foldPath(rel)
-	if other, ok := t.spelled[key]; ok {
-		return refuseEntry("collision", name, "collides with %s: they differ only in case or Unicode form", quote(other))
-	}
-	t.kinds[rel], t.spelled[key] = is, rel
-	return nil
-}
-
-// complete checks the archive as a whole.
-func (t *tree) complete() error {
-	switch {
-	case len(t.kinds) == 0:
-		return refuse("empty", "the archive contains no files")
-	case t.kinds[skillFile] != file:
-		return refuse("no_skill", fmt.Sprintf("the archive has no file %s in its directory %s", skillFile, quote(t.top)))
-	}
-	if head, found := t.bareRepository(); found {
-		return refuseEntry("reserved", head, "is in a bare git repository")
-	}
-	return nil
-}
-
-// bareRepository returns the HEAD of a bare git repository, see gitrepository-layout(5): its config can run commands when
-// the agent calls git there. With commondir the rest is elsewhere.
-func (t *tree) bareRepository() (head string, found bool) {
-	for key, rel := range t.spelled {
-		if path.Base(key) != "head" {
-			continue
-		}
-		has := func(name string) bool { return t.spelled[path.Join(path.Dir(key), name)] != "" }
-		if has("commondir") || has("objects") && has("refs") {
-			return rel, true
-		}
-	}
-	return "", false
-}
-
-// directories returns the directories below the skill directory.
-func (t *tree) directories() []string {
-	return slices.DeleteFunc(slices.Collect(maps.Keys(t.kinds)), func(rel string) bool { return t.kinds[rel] == file || rel == "" })
 }

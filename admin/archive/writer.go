@@ -18,7 +18,6 @@ const (
 
 // writer writes files below a directory.
 type writer struct {
-	ctx  context.Context
 	root *os.Root
 	// reserve is [Limits.Reserve]; it may be nil.
 	reserve func(bytes int64) error
@@ -27,8 +26,8 @@ type writer struct {
 	bytes   int64
 }
 
-func newWriter(ctx context.Context, into *os.Root, l Limits) *writer {
-	return &writer{ctx: ctx, root: into, reserve: l.Reserve, buf: make([]byte, blockBytes)}
+func newWriter(into *os.Root, l Limits) *writer {
+	return &writer{root: into, reserve: l.Reserve, buf: make([]byte, blockBytes)}
 }
 
 // targetError is an error that is not caused by the archive.
@@ -61,7 +60,7 @@ func (w *writer) directory(rel string) error {
 }
 
 // write writes the file of an entry. It returns errors of the reader unchanged.
-func (w *writer) write(rel string, e entry, from io.Reader) error {
+func (w *writer) write(ctx context.Context, rel string, e entry, from io.Reader) error {
 	if w.reserve != nil {
 		if err := w.reserve(e.size); err != nil {
 			return targetError{err}
@@ -74,7 +73,7 @@ func (w *writer) write(rel string, e entry, from io.Reader) error {
 	if err != nil {
 		return targetError{err}
 	}
-	if err := w.fill(f, e, from); err != nil {
+	if err := w.fill(ctx, f, e, from); err != nil {
 		_ = f.Close()
 		return err
 	}
@@ -86,8 +85,8 @@ func (w *writer) write(rel string, e entry, from io.Reader) error {
 	return nil
 }
 
-func (w *writer) fill(f *os.File, e entry, from io.Reader) error {
-	err := copyExactly(w.ctx, target{f}, from, w.buf, e.size)
+func (w *writer) fill(ctx context.Context, f *os.File, e entry, from io.Reader) error {
+	err := copyExactly(ctx, target{f}, from, w.buf, e.size)
 	if errors.Is(err, errOtherSize) {
 		return refuseEntry("size_mismatch", e.name, "does not have the declared %d bytes", e.size)
 	}

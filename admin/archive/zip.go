@@ -3,6 +3,7 @@ package archive
 import (
 	"cmp"
 	"compress/flate"
+	"context"
 	"hash/crc32"
 	"io"
 	"slices"
@@ -35,7 +36,7 @@ const (
 )
 
 // unpackZip checks all entries of a zip, then writes them.
-func unpackZip(s *source, t admitter, w *writer) error {
+func unpackZip(ctx context.Context, s *source, t admitter, w *writer) error {
 	records, directory, err := readDirectory(s, t.limit().MaxEntries)
 	if err != nil {
 		return s.classify(err)
@@ -46,15 +47,29 @@ func unpackZip(s *source, t admitter, w *writer) error {
 	}
 	t.begin(names)
 	for i := range records {
-		if paths[i], err = admitRecord(s, t, &records[i], directory); err != nil {
+		r := &records[i]
+		if paths[i], err = t.admit(r.entry()); err != nil {
 			return s.classify(err)
 		}
+		fault := checkRecord(*r)
+		if fault == nil {
+			fault = checkLocal(s, r, directory)
+		}
+		if isRefusal(fault) {
+			paths[i], fault = "", t.failed(r.entry(), fault)
+		}
+		if fault != nil {
+			return s.classify(fault)
+		}
 	}
-	if err := checkOverlap(records); err != nil {
-		return err
+	sorted := slices.SortedFunc(slices.Values(records), func(a, b record) int { return cmp.Compare(a.offset, b.offset) })
+	for i := 1; i < len(sorted); i++ { // as in zip bombs
+		if sorted[i-1].end() > int64(sorted[i].offset) {
+			return refuseEntry("overlap", sorted[i].name, "shares bytes with %s", quote(sorted[i-1].name))
+		}
 	}
 	for i, r := range records {
-		err := unpackRecord(s, w, paths[i], r)
+		err := unpackRecord(ctx, s, w, paths[i], r)
 		if err != nil {
 			err = t.failed(r.entry(), s.classify(err))
 		}
@@ -74,31 +89,8 @@ func (r record) hasMode() bool { return r.system == madeByUnix || r.system == ma
 
 func (r record) mode() uint32 { return r.attributes >> 16 }
 
-// admitRecord checks an entry by its record and its local header.
-func admitRecord(s *source, t admitter, r *record, directory int64) (string, error) {
-	rel, err := t.admit(r.entry())
-	if err != nil {
-		return "", err
-	}
-	fault := checkRecord(s, r, directory)
-	if isRefusal(fault) {
-		return "", t.failed(r.entry(), fault)
-	}
-	return rel, fault
-}
-
-func checkRecord(s *source, r *record, directory int64) error {
-	if err := checkRecordType(*r); err != nil {
-		return err
-	}
-	if err := checkCoding(*r); err != nil {
-		return err
-	}
-	return checkLocal(s, r, directory)
-}
-
-// checkRecordType checks the type in the mode of systems that have modes, and refuses links of all systems.
-func checkRecordType(r record) error {
+// checkRecord checks the type in the mode of systems that have modes, refuses links of all systems, and checks the coding.
+func checkRecord(r record) error {
 	unix, is, dir := r.hasMode(), r.mode()&typeMask, strings.HasSuffix(r.name, "/")
 	switch {
 	case is == typeLink:
@@ -107,12 +99,6 @@ func checkRecordType(r record) error {
 		return refuseEntry("conflict", r.name, "is a directory by its type or its name, and a file by the other")
 	case unix && is != 0 && is != typeDirectory && is != typeRegular:
 		return refuseEntry("special", r.name, "is of the type %#o: neither a file nor a directory", is)
-	}
-	return nil
-}
-
-func checkCoding(r record) error {
-	switch {
 	case r.flags&flagEncrypted != 0:
 		return refuseEntry("encrypted", r.name, "is encrypted")
 	case r.flags&flagPatch != 0, r.method != methodStore && r.method != methodDeflate:
@@ -123,18 +109,7 @@ func checkCoding(r record) error {
 	return nil
 }
 
-// checkOverlap refuses entries that share bytes, as in zip bombs.
-func checkOverlap(records []record) error {
-	sorted := slices.SortedFunc(slices.Values(records), func(a, b record) int { return cmp.Compare(a.offset, b.offset) })
-	for i := 1; i < len(sorted); i++ {
-		if sorted[i-1].end() > int64(sorted[i].offset) {
-			return refuseEntry("overlap", sorted[i].name, "shares bytes with %s", quote(sorted[i-1].name))
-		}
-	}
-	return nil
-}
-
-func unpackRecord(s *source, w *writer, rel string, r record) error {
+func unpackRecord(ctx context.Context, s *source, w *writer, rel string, r record) error {
 	e := r.entry()
 	switch {
 	case rel == "":
@@ -149,7 +124,7 @@ func unpackRecord(s *source, w *writer, rel string, r record) error {
 		contents = inflated
 	}
 	sum := crc32.NewIEEE()
-	if err := w.write(rel, e, io.TeeReader(contents, sum)); err != nil {
+	if err := w.write(ctx, rel, e, io.TeeReader(contents, sum)); err != nil {
 		return err
 	}
 	if sum.Sum32() != r.sum {

@@ -92,10 +92,7 @@ func readEnd(s *source) (directoryEnd, error) {
 	if i >= end64LocatorBytes && string(tail[i-end64LocatorBytes:][:4]) == end64Signature {
 		return directoryEnd{}, refuse("zip64", "the archive is a zip64")
 	}
-	return parseEnd(tail[i:], at+int64(i))
-}
-
-func parseEnd(header []byte, at int64) (directoryEnd, error) {
+	header, at := tail[i:], at+int64(i)
 	le := binary.LittleEndian
 	end := directoryEnd{records: int(le.Uint16(header[10:])), bytes: int64(le.Uint32(header[12:])), begin: int64(le.Uint32(header[16:]))}
 	switch {
@@ -128,17 +125,6 @@ func readRecord(from io.Reader, r *record, directory int64) error {
 		compressed: le.Uint32(header[20:]), size: le.Uint32(header[24:]), attributes: le.Uint32(header[38:]), offset: le.Uint32(header[42:]),
 	}
 	name, extra, comment := int64(le.Uint16(header[28:])), int64(le.Uint16(header[30:])), int64(le.Uint16(header[32:]))
-	if err := readName(from, r, name, extra); err != nil {
-		return err
-	}
-	if _, err := io.CopyN(io.Discard, from, comment); err != nil {
-		return err
-	}
-	return checkPlace(r, le.Uint16(header[34:]), directory)
-}
-
-// readName reads the name, and checks the extra fields for another name.
-func readName(from io.Reader, r *record, name, extra int64) error {
 	if name > 2*maxPathBytes { // bounds the memory
 		return refuse("path_length", fmt.Sprintf("a name in the archive has %d bytes", name))
 	}
@@ -147,7 +133,22 @@ func readName(from io.Reader, r *record, name, extra int64) error {
 		return err
 	}
 	r.name = string(text[:name])
-	return checkExtra(r.name, text[name:])
+	if err := checkExtra(r.name, text[name:]); err != nil {
+		return err
+	}
+	if _, err := io.CopyN(io.Discard, from, comment); err != nil {
+		return err
+	}
+	const moved = 1<<32 - 1
+	switch disk := le.Uint16(header[34:]); {
+	case r.size == moved, r.compressed == moved, r.offset == moved:
+		return refuseEntry("zip64", r.name, "is an entry of a zip64")
+	case disk != 0:
+		return errors.New("it is a part of a multi-part archive")
+	case r.end() > directory:
+		return io.ErrUnexpectedEOF
+	}
+	return nil
 }
 
 // checkExtra refuses a second name that differs: readers disagree on which one they use.
@@ -161,19 +162,6 @@ func checkExtra(name string, extra []byte) error {
 			return refuseEntry("header_mismatch", name, "has another name in an extra field")
 		}
 		extra = extra[size:]
-	}
-	return nil
-}
-
-func checkPlace(r *record, disk uint16, directory int64) error {
-	const moved = 1<<32 - 1
-	switch {
-	case r.size == moved, r.compressed == moved, r.offset == moved:
-		return refuseEntry("zip64", r.name, "is an entry of a zip64")
-	case disk != 0:
-		return errors.New("it is a part of a multi-part archive")
-	case r.end() > directory:
-		return io.ErrUnexpectedEOF
 	}
 	return nil
 }
@@ -192,30 +180,18 @@ func checkLocal(s *source, r *record, directory int64) error {
 	flags := le.Uint16(header[6:])
 	same := string(header[localHeaderBytes:]) == r.name && int(le.Uint16(header[26:])) == len(r.name) &&
 		flags&compared == r.flags&compared && le.Uint16(header[8:]) == r.method
-	if !same || !sizesAgree(header, r) {
+	agree := func(at int, want uint32) bool {
+		is := le.Uint32(header[at:])
+		return is == want || is == 0 && r.flags&flagDescriptor != 0 // it follows the contents, as Info-ZIP writes to a pipe
+	}
+	if !same || !agree(14, r.sum) || !agree(18, r.compressed) || !agree(22, r.size) {
 		return refuseEntry("header_mismatch", r.name, "has two headers that differ")
 	}
-	return readLocalExtra(s, r, le.Uint16(header[28:]), directory)
-}
-
-// sizesAgree compares checksum and sizes. If they follow the contents, they may be zero in the header: Info-ZIP writes that
-// to a pipe.
-func sizesAgree(local []byte, r *record) bool {
-	le := binary.LittleEndian
-	later := r.flags&flagDescriptor != 0
-	agree := func(at int, want uint32) bool {
-		is := le.Uint32(local[at:])
-		return is == want || later && is == 0
-	}
-	return agree(14, r.sum) && agree(18, r.compressed) && agree(22, r.size)
-}
-
-func readLocalExtra(s *source, r *record, length uint16, directory int64) error {
-	r.localExtra = length
+	r.localExtra = le.Uint16(header[28:])
 	if r.end() > directory {
 		return io.ErrUnexpectedEOF
 	}
-	extra := make([]byte, length)
+	extra := make([]byte, r.localExtra)
 	if _, err := s.ReadAt(extra, int64(r.offset)+localHeaderBytes+int64(len(r.name))); err != nil {
 		return err
 	}

@@ -35,7 +35,11 @@ func (s *Store) Append(ctx context.Context, owner string, c pannier.UploadChunk,
 	if err != nil {
 		return pannier.UploadAck{}, err
 	}
-	return w.acknowledge(), nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.session.ExpiresAt = s.now().Add(s.o.Limits.TTL)
+	received := w.session.Received
+	return pannier.UploadAck{UploadID: c.UploadID, Offset: c.Offset, Len: c.Len, Received: received, Next: received}, nil
 }
 
 // writing is a chunk that is being received.
@@ -44,7 +48,6 @@ type writing struct {
 	session    *session
 	chunk      pannier.UploadChunk
 	generation uint64
-	file       *os.File
 }
 
 // begin checks the header of a chunk against its session. repeated says that the whole chunk was received before.
@@ -89,28 +92,63 @@ func (s *Store) checkHeader(u *session, c pannier.UploadChunk) *pannier.UploadFa
 
 // write streams the chunk to the disk and syncs it. An error removes it.
 func (w *writing) write(ctx context.Context, chunk io.Reader) error {
-	if err := w.open(); err != nil {
+	var file *os.File
+	err := w.unlessOvertaken(func() (err error) {
+		file, err = os.OpenFile(w.store.path(w.chunk.UploadID), os.O_CREATE|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)
+		return w.wrap(err)
+	})
+	if err != nil {
 		return err
 	}
-	defer w.file.Close()
-	err := w.read(ctx, chunk, w.writePiece)
+	defer file.Close()
+	err = w.read(ctx, chunk, func(piece []byte, at int64) error {
+		return w.unlessOvertaken(func() error {
+			_, err := file.WriteAt(piece, at)
+			return w.wrap(err)
+		})
+	})
 	if err == nil {
-		err = w.commit()
+		err = w.unlessOvertaken(func() error { return w.commit(file) })
 	}
 	if err != nil {
-		w.truncate()
+		_ = w.unlessOvertaken(func() error {
+			if err := file.Truncate(w.chunk.Offset); err != nil { // the next chunk overwrites it
+				w.store.o.Logger.Warn("removing a refused chunk failed", "upload", w.chunk.UploadID, "error", err)
+			}
+			return nil
+		})
 	}
 	return err
 }
 
-func (w *writing) open() (err error) {
+// unlessOvertaken uses the payload, unless another chunk has begun.
+func (w *writing) unlessOvertaken(use func() error) error {
 	w.session.payload.Lock()
 	defer w.session.payload.Unlock()
-	if err := w.overtaken(); err != nil {
+	w.store.mu.Lock()
+	err := w.overtakenLocked()
+	w.store.mu.Unlock()
+	if err != nil {
 		return err
 	}
-	w.file, err = os.OpenFile(w.store.path(w.chunk.UploadID), os.O_CREATE|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)
-	return w.wrap(err)
+	return use()
+}
+
+// commit syncs the chunk and counts it as received.
+func (w *writing) commit(file *os.File) error {
+	if w.store.syncing != nil {
+		w.store.syncing()
+	}
+	if err := unix.Fdatasync(int(file.Fd())); err != nil {
+		return w.wrap(err)
+	}
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	if err := w.overtakenLocked(); err != nil { // during the sync: the other chunk was checked without this one
+		return err
+	}
+	w.session.Received = w.chunk.Offset + w.chunk.Len
+	return nil
 }
 
 // read calls consume with the pieces of the chunk, and checks it against its header.
@@ -132,7 +170,13 @@ func (w *writing) read(ctx context.Context, chunk io.Reader, consume func(piece 
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return w.verify(got, pannier.Digest(sum.Sum(nil)))
+			if got != w.chunk.Len {
+				return w.fault("upload.chunk_length", "send the chunk again", "the chunk ended after %d of %d bytes", got, w.chunk.Len)
+			}
+			if !w.chunk.SHA256.IsZero() && w.chunk.SHA256 != pannier.Digest(sum.Sum(nil)) {
+				return w.fault("upload.chunk_digest", "send the chunk again", "the chunk does not match the SHA-256 of its header")
+			}
+			return nil
 		case err != nil:
 			return w.fault("upload.chunk_length", "send the chunk again", "the chunk ended after %d of %d bytes: %v", got, w.chunk.Len, err)
 		case ctx.Err() != nil:
@@ -141,73 +185,7 @@ func (w *writing) read(ctx context.Context, chunk io.Reader, consume func(piece 
 	}
 }
 
-// verify checks length and digest of the chunk.
-func (w *writing) verify(got int64, sum pannier.Digest) error {
-	if got != w.chunk.Len {
-		return w.fault("upload.chunk_length", "send the chunk again", "the chunk ended after %d of %d bytes", got, w.chunk.Len)
-	}
-	if !w.chunk.SHA256.IsZero() && w.chunk.SHA256 != sum {
-		return w.fault("upload.chunk_digest", "send the chunk again", "the chunk does not match the SHA-256 of its header")
-	}
-	return nil
-}
-
-// writePiece writes a piece, unless another chunk has begun.
-func (w *writing) writePiece(piece []byte, at int64) error {
-	w.session.payload.Lock()
-	defer w.session.payload.Unlock()
-	if err := w.overtaken(); err != nil {
-		return err
-	}
-	_, err := w.file.WriteAt(piece, at)
-	return w.wrap(err)
-}
-
-// commit syncs the chunk and counts it as received.
-func (w *writing) commit() error {
-	w.session.payload.Lock()
-	defer w.session.payload.Unlock()
-	if err := w.overtaken(); err != nil {
-		return err
-	}
-	if err := w.sync(); err != nil {
-		return w.wrap(err)
-	}
-	w.store.mu.Lock()
-	defer w.store.mu.Unlock()
-	if err := w.overtakenLocked(); err != nil { // during the sync: the other chunk was checked without this one
-		return err
-	}
-	w.session.Received = w.chunk.Offset + w.chunk.Len
-	return nil
-}
-
-// truncate removes what was written of a refused chunk. If it fails, the next chunk overwrites it.
-func (w *writing) truncate() {
-	w.session.payload.Lock()
-	defer w.session.payload.Unlock()
-	if w.overtaken() != nil {
-		return
-	}
-	if err := w.file.Truncate(w.chunk.Offset); err != nil {
-		w.store.o.Logger.Warn("removing a refused chunk failed", "upload", w.chunk.UploadID, "error", err)
-	}
-}
-
-// overtaken returns why the chunk may no longer be written. The caller holds the payload.
-func (w *writing) overtaken() error {
-	w.store.mu.Lock()
-	defer w.store.mu.Unlock()
-	return w.overtakenLocked()
-}
-
-func (w *writing) sync() error {
-	if w.store.syncing != nil {
-		w.store.syncing()
-	}
-	return unix.Fdatasync(int(w.file.Fd()))
-}
-
+// overtakenLocked returns why the chunk may no longer be written.
 func (w *writing) overtakenLocked() error {
 	if status := w.session.Status; status != pannier.UploadReceiving { // an upload that receives a chunk does not expire
 		return fault(w.chunk, -1, wrongStatus(w.chunk.UploadID, status, "receive chunks"))
@@ -238,14 +216,6 @@ func (w *writing) compare(ctx context.Context, chunk io.Reader) error {
 		}
 		return nil
 	})
-}
-
-func (w *writing) acknowledge() pannier.UploadAck {
-	w.store.mu.Lock()
-	defer w.store.mu.Unlock()
-	w.session.ExpiresAt = w.store.now().Add(w.store.o.Limits.TTL)
-	received := w.session.Received
-	return pannier.UploadAck{UploadID: w.chunk.UploadID, Offset: w.chunk.Offset, Len: w.chunk.Len, Received: received, Next: received}
 }
 
 func (w *writing) fault(code, hint, format string, args ...any) error {

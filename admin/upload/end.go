@@ -134,16 +134,12 @@ func (s *Store) setStatus(u *session, status pannier.UploadStatus) (pannier.Uplo
 	ended := !u.live()
 	s.mu.Unlock()
 	if ended {
-		s.remove(kept.Upload.ID)
+		id := kept.Upload.ID
+		if err := os.Remove(s.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) { // the next start retries
+			s.o.Logger.Warn("removing the payload of an upload failed", "upload", id, "error", err)
+		}
 	}
 	return kept.Upload, nil
-}
-
-// remove removes a payload. The next start retries.
-func (s *Store) remove(id string) {
-	if err := os.Remove(s.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.o.Logger.Warn("removing the payload of an upload failed", "upload", id, "error", err)
-	}
 }
 
 // Run ends expired uploads until ctx is done.
@@ -162,21 +158,26 @@ func (s *Store) Run(ctx context.Context) error {
 
 // sweep ends expired uploads, and forgets uploads that ended long ago.
 func (s *Store) sweep() {
-	for _, u := range s.expired() {
-		s.expire(u)
-	}
-	s.forget()
-}
-
-func (s *Store) expired() (late []*session) {
+	var late []*session
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, u := range s.sessions {
 		if u.live() && u.statusAt(s.now()) == pannier.UploadExpired {
 			late = append(late, u)
 		}
 	}
-	return late
+	s.mu.Unlock()
+	for _, u := range late {
+		s.expire(u)
+	}
+	for _, id := range s.forgettable() {
+		if err := s.o.Values.Delete(bucket, id); err != nil {
+			s.o.Logger.Warn("removing the row of an ended upload failed", "upload", id, "error", err)
+			continue
+		}
+		s.mu.Lock()
+		delete(s.sessions, id)
+		s.mu.Unlock()
+	}
 }
 
 // expire ends an upload, unless it was used meanwhile.

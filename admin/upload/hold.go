@@ -30,7 +30,12 @@ func (s *Store) Hold(_ context.Context, owner, id string) (archive *os.File, up 
 	return archive, up, func(consumed bool) (err error) {
 		once.Do(func() {
 			archive.Close() // it was only read
-			err = s.releaseHold(u, consumed)
+			u.payload.Lock()
+			defer u.payload.Unlock()
+			defer s.release(u)
+			if consumed {
+				_, err = s.setStatus(u, pannier.UploadConsumed)
+			}
 		})
 		return err
 	}, nil
@@ -50,18 +55,6 @@ func (s *Store) hold(u *session) (pannier.Upload, error) {
 	}
 	u.held = true
 	return u.Upload, nil
-}
-
-// releaseHold ends a consumed upload.
-func (s *Store) releaseHold(u *session, consumed bool) error {
-	u.payload.Lock()
-	defer u.payload.Unlock()
-	defer s.release(u)
-	if !consumed {
-		return nil
-	}
-	_, err := s.setStatus(u, pannier.UploadConsumed)
-	return err
 }
 
 // release makes a held upload available again.

@@ -1,7 +1,6 @@
 package upload
 
 import (
-	"crypto/rand"
 	"strings"
 	"sync"
 	"time"
@@ -50,8 +49,6 @@ const (
 	idDigits = 21
 	idLetter = "abcdefghijklmnopqrstuvwxyz234567"
 )
-
-func newID() string { return idPrefix + strings.ToLower(rand.Text()[:idDigits]) }
 
 func isID(name string) bool {
 	digits, ok := strings.CutPrefix(name, idPrefix)

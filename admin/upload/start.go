@@ -2,6 +2,7 @@ package upload
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -59,9 +60,13 @@ func (s *Store) reserve(owner string, up pannier.UploadStart) (*session, error) 
 	if err := s.fits(owner, up.Size); err != nil {
 		return nil, err
 	}
-	now := s.now()
+	name := pannier.SanitizeFileName(up.FileName, maxName)
+	if strings.Trim(name, ".") == "" {
+		name = unnamed
+	}
+	now, id := s.now(), idPrefix+strings.ToLower(rand.Text()[:idDigits])
 	u := &session{owner: owner, Upload: pannier.Upload{
-		ID: newID(), Status: pannier.UploadReceiving, FileName: cleanName(up.FileName), Format: up.Format,
+		ID: id, Status: pannier.UploadReceiving, FileName: name, Format: up.Format,
 		Size: up.Size, SHA256: up.SHA256, CreatedAt: now, ExpiresAt: now.Add(s.o.Limits.TTL),
 	}}
 	s.sessions[u.ID] = u
@@ -115,10 +120,3 @@ const (
 	maxName = 128
 	unnamed = "skill.tar.gz"
 )
-
-func cleanName(name string) string {
-	if clean := pannier.SanitizeFileName(name, maxName); strings.Trim(clean, ".") != "" {
-		return clean
-	}
-	return unnamed
-}

@@ -185,19 +185,7 @@ func (s *Store) removeOrphans() error {
 	return nil
 }
 
-// forget removes sessions that ended long ago, and the oldest ones beyond the bound.
-func (s *Store) forget() {
-	for _, id := range s.forgettable() {
-		if err := s.o.Values.Delete(bucket, id); err != nil {
-			s.o.Logger.Warn("removing the row of an ended upload failed", "upload", id, "error", err)
-			continue
-		}
-		s.mu.Lock()
-		delete(s.sessions, id)
-		s.mu.Unlock()
-	}
-}
-
+// forgettable returns the sessions that ended long ago, and the oldest ones beyond the bound.
 func (s *Store) forgettable() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
