@@ -49,16 +49,7 @@ func newDisk(path string, lock *os.File, db *database) *disk {
 	return d
 }
 
-// create creates the file where that is missing.
-func (d *disk) create() error {
-	if d.db.Load() != nil {
-		return nil
-	}
-	d.creating.Lock()
-	defer d.creating.Unlock()
-	return d.createLocked()
-}
-
+// createLocked creates the file where that is missing.
 func (d *disk) createLocked() error {
 	if d.db.Load() != nil {
 		return nil
@@ -92,11 +83,20 @@ func (d *disk) put(bucket, key string, raw []byte) error {
 	if err := checkNames(bucket, key); err != nil {
 		return err
 	}
-	if err := d.create(); err != nil {
-		return err
+	if d.db.Load() == nil {
+		d.creating.Lock()
+		err := d.createLocked()
+		d.creating.Unlock()
+		if err != nil {
+			return err
+		}
 	}
-	if err := d.syncName(); err != nil {
-		return err
+	if !d.named.Load() {
+		err := fsx.SyncDir(filepath.Dir(d.path))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a directory that was moved away is synced once it is back
+			return err
+		}
+		d.named.Store(err == nil)
 	}
 	return d.guard(func(db *database) error {
 		return db.Update(func(tx *bbolt.Tx) error {
@@ -107,19 +107,6 @@ func (d *disk) put(bucket, key string, raw []byte) error {
 			return b.Put([]byte(key), raw)
 		})
 	})
-}
-
-// syncName has the name of the database reach the disk. A directory that was moved away is synced once it is back.
-func (d *disk) syncName() error {
-	if d.named.Load() {
-		return nil
-	}
-	err := fsx.SyncDir(filepath.Dir(d.path))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	d.named.Store(err == nil)
-	return err
 }
 
 // remove begins a writing transaction only where there is something to remove, since each costs a sync.

@@ -16,8 +16,6 @@ type memory struct {
 	buckets map[string]map[string][]byte
 }
 
-func newMemory() *memory { return &memory{buckets: map[string]map[string][]byte{}} }
-
 func (m *memory) get(bucket, key string) ([]byte, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

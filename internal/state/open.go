@@ -152,18 +152,13 @@ func openBolt(path string, readOnly bool) (*database, error) {
 	if db.file != nil {
 		_ = db.file.Close() // bbolt has closed it, unless it panicked
 	}
-	return nil, classify(err)
-}
-
-// classify tells what another process or the system is to blame for from what the file is.
-func classify(err error) error {
 	if errors.Is(err, bolterrors.ErrTimeout) {
-		return ErrLocked
+		return nil, ErrLocked
 	}
 	if _, system := errors.AsType[syscall.Errno](err); system || errors.Is(err, errBroken) {
-		return err
+		return nil, err
 	}
-	return fmt.Errorf("%w: %w", errBroken, err)
+	return nil, fmt.Errorf("%w: %w", errBroken, err)
 }
 
 // check reads every key and value. The length comes first: what a shortened file lacks cannot be read through a mapping.
@@ -176,19 +171,16 @@ func check(db *bbolt.DB) error {
 		if info.Size() < tx.Size() {
 			return fmt.Errorf("%w: it has %d of %d bytes", errBroken, info.Size(), tx.Size())
 		}
-		return tx.ForEach(func(name []byte, b *bbolt.Bucket) error { return checkBucket(name, b) })
-	})
-}
-
-// checkBucket reads a bucket to its last byte. No bucket of ours has buckets in it, so where one has, its pages are wrong.
-func checkBucket(name []byte, b *bbolt.Bucket) error {
-	var last []byte
-	return b.ForEach(func(k, v []byte) error {
-		if v == nil || string(k) <= string(last) || !json.Valid(v) {
-			return fmt.Errorf("%w: bucket %q, key %q", errBroken, name, k)
-		}
-		last = k
-		return nil
+		return tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
+			var last []byte
+			return b.ForEach(func(k, v []byte) error {
+				if v == nil || string(k) <= string(last) || !json.Valid(v) { // a bucket in a bucket has no value
+					return fmt.Errorf("%w: bucket %q, key %q", errBroken, name, k)
+				}
+				last = k
+				return nil
+			})
+		})
 	})
 }
 

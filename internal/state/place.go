@@ -16,24 +16,21 @@ var ErrGone = errors.New("the state directory was deleted, moved away or replace
 // as long as the disk does. Nothing is wrong with a store in memory, nor with one that is closed, or whose disk does not say.
 func (s *Store) InPlace() error { return s.engine.inPlace() }
 
+// placeOf fails unless the paths of open files lead to them.
 func placeOf(files ...*os.File) error {
 	for _, f := range files {
-		if f != nil && gone(f) {
+		if f == nil {
+			continue
+		}
+		open, err := f.Stat()
+		if err != nil {
+			continue
+		}
+		there, err := os.Stat(f.Name())
+		gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+		if gone || err == nil && !os.SameFile(open, there) { // as long as a file is open, no other one has its inode
 			return fmt.Errorf("%w: %s is not the file that is open", ErrGone, f.Name())
 		}
 	}
 	return nil
-}
-
-// gone reports whether the path of an open file leads elsewhere by now. As long as a file is open, no other one has its inode.
-func gone(f *os.File) bool {
-	open, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	there, err := os.Stat(f.Name())
-	if err != nil {
-		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
-	}
-	return !os.SameFile(open, there)
 }

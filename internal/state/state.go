@@ -52,7 +52,7 @@ func Open(dir string) (*Store, error) {
 }
 
 // Memory returns an empty store that keeps nothing on disk.
-func Memory() *Store { return &Store{engine: newMemory()} }
+func Memory() *Store { return &Store{engine: &memory{buckets: map[string]map[string][]byte{}}} }
 
 // ReadOnly returns why the values can be read and not changed, and nil where they can.
 func (s *Store) ReadOnly() error { return s.readOnly }
