@@ -27,14 +27,14 @@ func (c *core) openAdmin(ctx context.Context, reg prometheus.Registerer, scanDir
 	verdicts := dir.policy.verdicts
 	c.contents = contents.New(contents.Options{
 		Rules: c.rules, Registry: c.registry, Verdicts: verdicts, Enforce: c.settings.Scan == config.ScanEnforce, Installers: c.settings.ScanInstallers,
-		Read: c.loader.Contents, Restored: dir.contents.read(), Keep: dir.contents.writer.Put, Emit: c.events.emit, Registerer: reg, Logger: c.log,
+		Read: c.loader.Contents, Restored: dir.contents.read(), Keep: dir.contents.writer.Put, Emit: c.events.Emit, Registerer: reg, Logger: c.log,
 	})
 	installs, err := c.openInstalls(ctx, reg, scanDirs)
 	if err != nil {
 		return err
 	}
 	c.admin = admin.New(admin.Options{
-		Audit: dir.audit, Policy: dir.policy.policies, Install: installs, Values: dir.store, Emit: c.events.emit, Logger: c.log,
+		Audit: dir.audit, Policy: dir.policy.policies, Install: installs, Values: dir.store, Emit: c.events.Emit, Logger: c.log,
 		Scans: admin.ScanOptions{
 			IsRule: contents.IsRule, Ruleset: c.contents.Ruleset(), Verdicts: verdicts, Fingerprint: c.contents.Compute, Scan: c.contents.Scan,
 			ApplyVerdict: c.contents.Apply,

@@ -21,6 +21,7 @@ import (
 	"pannier/admin/upload"
 	"pannier/config"
 	"pannier/contents"
+	"pannier/internal/journal"
 	"pannier/publish/api"
 	"pannier/publish/mcp"
 	"pannier/registry"
@@ -42,7 +43,7 @@ type core struct {
 	stats       *stats
 	watcher     *watcher.Watcher
 	platforms   *publishers
-	events      *eventLog
+	events      *journal.Queue
 	admin       *admin.Service
 	tools       *tools.Service
 	uploads     *upload.Store // nil where nothing can be installed
@@ -108,9 +109,9 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 	if c.private = opts.Private; !c.private { // systemd started the host
 		c.systemd = newSystemdNotifier(log)
 	}
-	c.events = state.newEventLog(s.WorkspaceID, c.registry.Current)
-	c.onWorkspaceChange = func(changes pannier.WorkspaceChanged) { c.events.emit(pannier.EventWorkspaceChanged, changes) }
-	c.onEnvironmentChange = func(env pannier.Environment) { c.events.emit(pannier.EventEnvironmentChanged, env.Changed()) }
+	c.events = state.newEvents(s.WorkspaceID, c.registry.Current)
+	c.onWorkspaceChange = func(changes pannier.WorkspaceChanged) { c.events.Emit(pannier.EventWorkspaceChanged, changes) }
+	c.onEnvironmentChange = func(env pannier.Environment) { c.events.Emit(pannier.EventEnvironmentChanged, env.Changed()) }
 	var err error
 	c.watcher, err = watcher.New(watcher.Options{
 		Rules: c.rules, Settle: s.Settle, MaxWait: s.MaxWait, Resync: s.Resync, Mode: watcher.Mode(s.Watch),
@@ -123,7 +124,7 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 	to.settling = func(offered pannier.Digest) bool {
 		return !c.watcher.Quiet(c.lastBatch.Load()) || c.cards.get(c.registry.Current()).Digest != offered
 	}
-	c.platforms, err = newPublishers(s, to, c.events.emit, reg, log)
+	c.platforms, err = newPublishers(s, to, c.events.Emit, reg, log)
 	if err != nil {
 		return nil, err
 	}
@@ -142,14 +143,18 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 // handler composes what the socket answers with.
 func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Options) (*api.Handler, error) {
 	o := c.handlerOptions(c.log.Named("api"))
-	o.Rescan, o.Health, o.Alive, o.Watched, o.Emit, o.Registerer = c.rescan, c.health, c.alive, c.isReady, c.events.emit, reg
-	o.TurnEvents.Emit = c.events.offer
-	o.Events, o.Mutations, o.Peers, o.CardStatus, o.Stats = c.eventSource(), c.mutations(), c.platforms.peers, c.platforms.cards, c.stats.read
+	o.Rescan, o.Health, o.Alive, o.Watched, o.Emit, o.Registerer = c.rescan, c.health, c.alive, c.isReady, c.events.Emit, reg
+	o.TurnEvents.Emit = c.events.Offer
+	o.Events = &api.EventSource{
+		Follow: func(after uint64) api.EventReader { return c.state.journal.Follow(after) }, Last: c.events.Last, WorkspaceID: c.settings.WorkspaceID,
+		Whole: func(s *pannier.Snapshot) pannier.CatalogUpdated { return registry.Diff(nil, s, c.rules) },
+	}
+	o.Mutations, o.Peers, o.CardStatus, o.Stats = c.mutations(), c.platforms.peers, c.platforms.cards, c.stats.read
 	o.Scans, o.RPC, o.Installs, o.Tools = c.scans(), c.rpc(), c.installs(), c.toolsAPI()
-	o.Service = c.newService(c.rescan, c.events.emit)
+	o.Service = c.newService(c.rescan, c.events.Emit)
 	o.Runner = c.runnerAPI()
 	err := c.openModules(opts.Modules, Host{
-		Settings: c.settings, Environ: opts.Environ, Build: c.build, Registerer: reg, Snapshot: c.registry.Current, Service: o.Service, Emit: c.events.emit,
+		Settings: c.settings, Environ: opts.Environ, Build: c.build, Registerer: reg, Snapshot: c.registry.Current, Service: o.Service, Emit: c.events.Emit,
 	})
 	if err != nil {
 		return nil, err
@@ -310,15 +315,15 @@ func (c *core) report(before, s *pannier.Snapshot) {
 	c.logReport(before, s, update.Changed, transitions)
 	if !isPassing(update, s, c.announced) {
 		c.announced = update.Digest
-		c.events.emit(pannier.EventCatalogUpdated, update)
+		c.events.Emit(pannier.EventCatalogUpdated, update)
 	}
 	logSkills(c.log, before, s) // before the events: see terminalLog.reported
 	for _, warning := range registry.Warnings(before, s) {
-		c.events.emit(pannier.EventSkillWarning, warning)
+		c.events.Emit(pannier.EventSkillWarning, warning)
 	}
 	c.takeovers.Observe(before, s)
 	for _, change := range transitions {
-		c.events.emit(pannier.EventSkillStateChanged, change)
+		c.events.Emit(pannier.EventSkillStateChanged, change)
 	}
 }
 

@@ -97,7 +97,7 @@ func ChangeDirectory(ctx context.Context, s config.Settings, environ []string, l
 		return nil, nil, err
 	}
 	c := &core{engine: newEngine(s, environ, state.registryOptions()), log: log, state: state, platforms: &publishers{}, stats: newStats()}
-	c.events = state.newEventLog(s.WorkspaceID, c.registry.Current)
+	c.events = state.newEvents(s.WorkspaceID, c.registry.Current)
 	look := func(ctx context.Context, _ ...string) (*pannier.Snapshot, error) { return c.scanAll(ctx) }
 	err = c.openAdmin(ctx, reg, look)
 	if err == nil {

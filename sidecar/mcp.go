@@ -62,7 +62,7 @@ func (c *core) recordMCPSession(host pannier.MCPSession) {
 	}
 	host.Client, host.Version = hostText(host.Client), hostText(host.Version)
 	host.Protocol = hostText(host.Protocol)
-	c.events.offer(pannier.EventMCPSession, host)
+	c.events.Offer(pannier.EventMCPSession, host)
 }
 
 // maxHostEvents bounds the events of a minute, since a host can connect as often as it likes.

@@ -34,7 +34,7 @@ type stateDir struct {
 	log      hclog.Logger
 	store    *store
 	journal  *journal.Journal
-	events   atomic.Pointer[eventLog] // nil until there is one
+	events   atomic.Pointer[journal.Queue] // nil until there is one
 	audit    *auditLog
 	policy   *policyState
 	contents *contentsStore
@@ -179,8 +179,8 @@ func (d *stateDir) outbox() string {
 	return filepath.Join(d.dir, "outbox")
 }
 
-func (d *stateDir) newEventLog(workspaceID string, current func() *pannier.Snapshot) *eventLog {
-	l := newEventLog(d.log, workspaceID, current, d.journal)
+func (d *stateDir) newEvents(workspaceID string, current func() *pannier.Snapshot) *journal.Queue {
+	l := journal.NewQueue(d.log, workspaceID, current, d.journal)
 	d.events.Store(l)
 	return l
 }
@@ -188,7 +188,7 @@ func (d *stateDir) newEventLog(workspaceID string, current func() *pannier.Snaps
 // close closes the state. clean says that everything that uses it has ended.
 func (d *stateDir) close(clean bool) {
 	if l := d.events.Load(); l != nil {
-		l.wait(context.Background()) // the caller does not wait for a disk that does not answer
+		l.Wait(context.Background()) // the caller does not wait for a disk that does not answer
 	}
 	d.contents.writer.Wait(context.Background())
 	err := errors.Join(d.policy.file.Close(), d.audit.close(), d.journal.Close())

@@ -30,7 +30,7 @@ func (c *core) newTools(reg prometheus.Registerer) *tools.Service {
 		Snapshot: c.registry.Current, Plan: rules.Tools, Read: c.readForTool, Known: c.knownForTool, Scanned: func(s *pannier.Skill, digest pannier.Digest) *pannier.ScanSummary {
 			return c.contents.Scanned(s.Path, digest)
 		},
-		Directory: c.toolDirectory, Where: t.Runner, Runner: c.runner, HTTP: requests, Secrets: requests.secrets, Audit: c.state.audit, Emit: c.events.emit,
+		Directory: c.toolDirectory, Where: t.Runner, Runner: c.runner, HTTP: requests, Secrets: requests.secrets, Audit: c.state.audit, Emit: c.events.Emit,
 		Mask: scan.MaskSecrets, Enabled: t.Enabled, RequireScan: t.RequireScan, Network: t.Network, RecordArguments: c.settings.TurnEventsText,
 		Sandbox: t.Sandbox, Env: t.Env, ProjectDirs: t.ProjectDirs, Timeout: t.Timeout, MaxCalls: t.MaxCalls, Bounds: t.Bounds,
 		Registerer: reg, Logger: c.log.Named("tools"),

@@ -6,8 +6,8 @@ import (
 	"regexp"
 	"strings"
 
+	"pannier/internal/journal"
 	"pannier/internal/plain"
-	"pannier/sidecar"
 
 	"pannier"
 )
@@ -157,7 +157,7 @@ func summarize(kind pannier.EventType, data json.RawMessage) eventSummary {
 		}
 	}
 	s := eventSummary{text: strings.ReplaceAll(string(kind), "_", " ")}
-	fields, err := sidecar.EventFields(data)
+	fields, err := journal.Fields(data)
 	if err != nil {
 		s.text += ": " + string(data)
 		return s

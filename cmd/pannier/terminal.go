@@ -13,6 +13,7 @@ import (
 
 	"pannier"
 	"pannier/config"
+	"pannier/internal/journal"
 	"pannier/internal/plain"
 	"pannier/sidecar"
 )
@@ -70,7 +71,7 @@ func (l *terminalLog) event(kind pannier.EventType, fields []any) string {
 	data := map[string]any{}
 	for i := 0; i+1 < len(fields); i += 2 {
 		value := fields[i+1]
-		if text, ok := value.(sidecar.JSONText); ok {
+		if text, ok := value.(journal.JSONText); ok {
 			value = json.RawMessage(text)
 		}
 		if name := fmt.Sprint(fields[i]); name != "seq" && name != "snapshot_version" {

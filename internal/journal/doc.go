@@ -1,4 +1,5 @@
-// Package journal keeps the newest events of a workspace, in order and on disk, for clients that follow them.
+// Package journal keeps the newest events of a workspace, in order and on disk, for clients that follow them. A [Queue] writes events
+// in the background.
 //
 // [Journal.Append] gives an event the next number, from 1. A [Reader] of [Journal.Follow] returns the events after a number and
 // waits for new ones. Appends wait for the kernel to have the event, never for a sync or a reader. One process has a directory

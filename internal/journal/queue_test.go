@@ -1,4 +1,4 @@
-package sidecar
+package journal
 
 import (
 	"context"
@@ -12,12 +12,11 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"pannier"
-	"pannier/internal/journal"
 )
 
 // stuckJournal is a journal whose disk does not answer until it is let go.
 type stuckJournal struct {
-	*journal.Journal
+	*Journal
 	answers chan struct{}
 }
 
@@ -26,14 +25,14 @@ func (j stuckJournal) Append(e pannier.Event) (pannier.Event, error) {
 	return j.Journal.Append(e)
 }
 
-func newStuckLog(t *testing.T) (*eventLog, stuckJournal) {
+func newStuckLog(t *testing.T) (*Queue, stuckJournal) {
 	t.Helper()
-	kept, err := journal.Open(journal.Options{})
+	kept, err := Open(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	j := stuckJournal{kept, make(chan struct{})}
-	return newEventLog(hclog.NewNullLogger(), "w", func() *pannier.Snapshot { return nil }, j), j
+	return NewQueue(hclog.NewNullLogger(), "w", func() *pannier.Snapshot { return nil }, j), j
 }
 
 // TestEventsWhileTheDiskHangs emits events that the disk does not take: emit does not wait, readers are given the whole catalog
@@ -42,8 +41,8 @@ func TestEventsWhileTheDiskHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, j := newStuckLog(t)
 		begun, reader := time.Now(), j.Follow(0)
-		l.emit(pannier.EventCatalogUpdated, 1)
-		l.emit(pannier.EventSkillWarning, 2)
+		l.Emit(pannier.EventCatalogUpdated, 1)
+		l.Emit(pannier.EventSkillWarning, 2)
 		if took := time.Since(begun); took > 0 {
 			t.Errorf("emit waited for %s", took)
 		}
@@ -56,11 +55,11 @@ func TestEventsWhileTheDiskHangs(t *testing.T) {
 		if _, err := reader.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("nothing has changed, and the reader got %v", err)
 		}
-		l.emit(pannier.EventCatalogUpdated, 3)
+		l.Emit(pannier.EventCatalogUpdated, 3)
 		if _, err := reader.Next(t.Context()); !errors.Is(err, pannier.ErrTooOld) {
 			t.Errorf("the reader got %v", err)
 		}
-		if begun = time.Now(); l.last() != 0 || time.Since(begun) > lastTimeout {
+		if begun = time.Now(); l.Last() != 0 || time.Since(begun) > lastTimeout {
 			t.Errorf("the newest number took %s", time.Since(begun))
 		}
 		reader = j.Follow(0)
@@ -70,7 +69,7 @@ func TestEventsWhileTheDiskHangs(t *testing.T) {
 				t.Errorf("event %d is %+v, %v", want, e, err)
 			}
 		}
-		l.wait(t.Context())
+		l.Wait(t.Context())
 		time.Sleep(2 * stallAfter) // nothing is left that looks after the disk
 	})
 }
@@ -82,26 +81,26 @@ func TestOfferedEventsLeaveRoom(t *testing.T) {
 		l, j := newStuckLog(t)
 		taken := 0
 		for range maxEventsQueued {
-			if l.offer(pannier.EventTurnResolved, "x") {
+			if l.Offer(pannier.EventTurnResolved, "x") {
 				taken++
 			}
 		}
 		if most := maxEventsQueued/offeredShare + 1; taken < most-1 || taken > most { // one may be written already
 			t.Errorf("took %d events, want %d", taken, most)
 		}
-		if l.offer(pannier.EventTurnResolved, make(chan int)) {
+		if l.Offer(pannier.EventTurnResolved, make(chan int)) {
 			t.Error("took an event that has no JSON")
 		}
-		l.emit(pannier.EventSkillWarning, "y")
+		l.Emit(pannier.EventSkillWarning, "y")
 		close(j.answers)
-		l.wait(t.Context())
+		l.Wait(t.Context())
 		if j.First() != 1 || j.Last() != uint64(taken+1) {
 			t.Errorf("the journal has %d to %d, want 1 to %d", j.First(), j.Last(), taken+1)
 		}
-		if !l.offer(pannier.EventTurnResolved, strings.Repeat("x", maxEventBytesQueued/offeredShare)) {
+		if !l.Offer(pannier.EventTurnResolved, strings.Repeat("x", maxEventBytesQueued/offeredShare)) {
 			t.Error("an empty queue refuses an event")
 		}
-		l.wait(t.Context())
+		l.Wait(t.Context())
 		time.Sleep(2 * stallAfter)
 	})
 }
@@ -112,11 +111,11 @@ func TestEventsThatFindNoRoom(t *testing.T) {
 		l, j := newStuckLog(t)
 		reader := j.Follow(0)
 		for range maxEventsQueued + 10 {
-			l.emit(pannier.EventSkillWarning, "x")
+			l.Emit(pannier.EventSkillWarning, "x")
 		}
-		l.emit(pannier.EventSkillWarning, strings.Repeat("x", maxEventBytesQueued))
+		l.Emit(pannier.EventSkillWarning, strings.Repeat("x", maxEventBytesQueued))
 		close(j.answers)
-		l.wait(t.Context())
+		l.Wait(t.Context())
 		last := j.Last()
 		if last < maxEventsQueued || last > maxEventsQueued+2 || j.First() != 0 {
 			t.Errorf("the journal has %d to %d", j.First(), last)
@@ -124,8 +123,8 @@ func TestEventsThatFindNoRoom(t *testing.T) {
 		if _, err := reader.Next(t.Context()); !errors.Is(err, pannier.ErrTooOld) {
 			t.Errorf("a reader from before got %v", err)
 		}
-		l.emit(pannier.EventSkillWarning, "y")
-		l.wait(t.Context())
+		l.Emit(pannier.EventSkillWarning, "y")
+		l.Wait(t.Context())
 		if e, err := j.Follow(last).Next(t.Context()); err != nil || e.Seq != last+1 {
 			t.Errorf("the next event is %+v, %v", e, err)
 		}

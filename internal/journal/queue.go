@@ -1,4 +1,4 @@
-package sidecar
+package journal
 
 import (
 	"bytes"
@@ -11,11 +11,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"pannier"
-	"pannier/publish/api"
-	"pannier/registry"
 )
 
-// The bounds of an event log.
+// The bounds of a [Queue].
 const (
 	// maxEventsQueued and maxEventBytesQueued bound the events that wait for the disk. Those that find no room are dropped.
 	maxEventsQueued     = 4096
@@ -28,18 +26,18 @@ const (
 	offeredShare = 4
 )
 
-// eventLog takes events: they go to the journal, which numbers and keeps them, and to the log, in the order of emit and in the
-// background, so that emit never waits for the disk.
+// Queue takes events: they go to the journal, which numbers and keeps them, and to the log, in the order of [Queue.Emit] and in
+// the background, so that Emit never waits for the disk. It is for any number of callers.
 //
 // An event is numbered and shown once the kernel has it, before it is synced. So a kill loses no event that a reader was given, and
 // no number is given to two events. While the disk takes longer than stallAfter, a reader gets [pannier.ErrTooOld] for each change of
 // the catalog, and so the whole catalog, and the event itself later. Where the queue is full, events are dropped, and the journal
 // continues after a gap.
-type eventLog struct {
+type Queue struct {
 	log         hclog.Logger
 	workspaceID string
 	current     func() *pannier.Snapshot
-	journal     eventJournal
+	journal     Appender
 
 	mu            sync.Mutex
 	queue         []pannier.Event
@@ -52,28 +50,38 @@ type eventLog struct {
 	guarded       bool          // checkStall is due
 }
 
-// eventJournal is what is needed of a [pannier/internal/journal.Journal]. Append and Skip may wait for the disk.
-type eventJournal interface {
+// Appender is what a [Queue] needs of a [Journal]. Append and Skip may wait for the disk.
+type Appender interface {
 	Append(pannier.Event) (pannier.Event, error)
 	Skip()
 	Interrupt()
 	Last() uint64
 }
 
-func newEventLog(log hclog.Logger, workspaceID string, current func() *pannier.Snapshot, j eventJournal) *eventLog {
-	return &eventLog{log: log.Named("event"), workspaceID: workspaceID, current: current, journal: j}
+// NewQueue returns a queue of a journal. current returns the snapshot whose version an event gets, nil before the first.
+func NewQueue(log hclog.Logger, workspaceID string, current func() *pannier.Snapshot, j Appender) *Queue {
+	return &Queue{log: log.Named("event"), workspaceID: workspaceID, current: current, journal: j}
 }
 
-// emit takes an event. data is one of the values that the root package has for the type.
-func (l *eventLog) emit(kind pannier.EventType, data any) {
-	if e, ok := l.encode(kind, data); ok {
-		l.enqueue(e)
+// Emit takes an event. data is one of the values that the root package has for the type.
+func (l *Queue) Emit(kind pannier.EventType, data any) {
+	e, ok := l.encode(kind, data)
+	if !ok {
+		return
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.catalogUnread = l.catalogUnread || kind == pannier.EventCatalogUpdated
+	if l.dropped > 0 || !l.hasRoomLocked(e, 1) {
+		l.dropped++
+		return
+	}
+	l.addLocked(e)
 }
 
-// offer takes an event as emit does and reports whether there is room for it. Offered events leave most of the queue to emitted
+// Offer takes an event as [Queue.Emit] does and reports whether there is room for it. Offered events leave most of the queue to emitted
 // ones; one that is refused leaves no gap.
-func (l *eventLog) offer(kind pannier.EventType, data any) bool {
+func (l *Queue) Offer(kind pannier.EventType, data any) bool {
 	e, ok := l.encode(kind, data)
 	if !ok {
 		return false
@@ -87,7 +95,7 @@ func (l *eventLog) offer(kind pannier.EventType, data any) bool {
 	return true
 }
 
-func (l *eventLog) encode(kind pannier.EventType, data any) (pannier.Event, bool) {
+func (l *Queue) encode(kind pannier.EventType, data any) (pannier.Event, bool) {
 	text, err := json.Marshal(data)
 	if err != nil {
 		l.log.Error("event cannot be encoded", "type", kind, "error", err)
@@ -100,24 +108,13 @@ func (l *eventLog) encode(kind pannier.EventType, data any) (pannier.Event, bool
 	return e, true
 }
 
-func (l *eventLog) enqueue(e pannier.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.catalogUnread = l.catalogUnread || e.Type == pannier.EventCatalogUpdated
-	if l.dropped > 0 || !l.hasRoomLocked(e, 1) {
-		l.dropped++
-		return
-	}
-	l.addLocked(e)
-}
-
 // hasRoomLocked reports whether an event fits into a share of the queue: all of it, or one in so many parts.
-func (l *eventLog) hasRoomLocked(e pannier.Event, share int) bool {
+func (l *Queue) hasRoomLocked(e pannier.Event, share int) bool {
 	size := len(e.Data.(json.RawMessage))
 	return len(l.queue) == 0 || len(l.queue) < maxEventsQueued/share && l.bytes+size <= maxEventBytesQueued/share
 }
 
-func (l *eventLog) addLocked(e pannier.Event) {
+func (l *Queue) addLocked(e pannier.Event) {
 	l.queue = append(l.queue, e)
 	l.bytes += len(e.Data.(json.RawMessage))
 	if !l.writing {
@@ -128,7 +125,7 @@ func (l *eventLog) addLocked(e pannier.Event) {
 
 // write writes what is queued. Events are dropped only after those in the queue, so the journal skips to a new number when the
 // queue is empty.
-func (l *eventLog) write() {
+func (l *Queue) write() {
 	for {
 		switch e, dropped := l.next(); {
 		case e != nil:
@@ -144,7 +141,7 @@ func (l *eventLog) write() {
 
 // next takes the next event from the queue. If the queue is empty it returns nil and the number of events that were dropped
 // after it; if that is zero as well, write has ended.
-func (l *eventLog) next() (e *pannier.Event, dropped int) {
+func (l *Queue) next() (e *pannier.Event, dropped int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -167,22 +164,28 @@ func (l *eventLog) next() (e *pannier.Event, dropped int) {
 	return nil, 0
 }
 
-func (l *eventLog) append(e pannier.Event) {
+func (l *Queue) append(e pannier.Event) {
 	e, err := l.journal.Append(e)
 	if err != nil {
 		l.log.Error("event not kept", "type", e.Type, "error", err)
 		return
 	}
-	fields, err := logFields(e)
+	fields, err := Fields(e.Data)
 	if err != nil {
 		l.log.Error("event cannot be encoded", "type", e.Type, "error", err)
 		return
+	}
+	for i := 0; i < len(fields); i += 2 {
+		if fields[i] == unlogged[e.Type] {
+			fields = slices.Delete(fields, i, i+2)
+			break
+		}
 	}
 	l.log.Info(string(e.Type), append([]any{"seq", e.Seq, "snapshot_version", e.SnapshotVersion}, fields...)...)
 }
 
 // checkStall gives readers the whole catalog where a change of it waits for the disk.
-func (l *eventLog) checkStall() {
+func (l *Queue) checkStall() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.guarded = l.writing; !l.guarded {
@@ -195,8 +198,8 @@ func (l *eventLog) checkStall() {
 	time.AfterFunc(stallAfter, l.checkStall)
 }
 
-// wait returns once everything that was emitted is written, or ctx is done.
-func (l *eventLog) wait(ctx context.Context) {
+// Wait returns once everything that was emitted is written, or ctx is done.
+func (l *Queue) Wait(ctx context.Context) {
 	l.mu.Lock()
 	idle := l.idle
 	l.mu.Unlock()
@@ -209,17 +212,17 @@ func (l *eventLog) wait(ctx context.Context) {
 	}
 }
 
-// last returns the number of the newest event. An event that was emitted before is among those that it counts, unless the disk
+// Last returns the number of the newest event. An event that was emitted before is among those that it counts, unless the disk
 // does not take it at once.
-func (l *eventLog) last() uint64 {
+func (l *Queue) Last() uint64 {
 	ctx, cancel := context.WithTimeout(context.Background(), lastTimeout)
 	defer cancel()
-	l.wait(ctx)
+	l.Wait(ctx)
 	return l.journal.Last()
 }
 
-// EventFields returns the fields of an event's data as a logger takes them, in the order of its JSON.
-func EventFields(data any) ([]any, error) {
+// Fields returns the fields of an event's data as a logger takes them, in the order of its JSON.
+func Fields(data any) ([]any, error) {
 	text, err := json.Marshal(data)
 	if err != nil {
 		return nil, err
@@ -235,7 +238,13 @@ func EventFields(data any) ([]any, error) {
 		if err := dec.Decode(&value); err != nil {
 			return nil, err
 		}
-		fields = append(fields, name, logValue(value))
+		var decoded any
+		if err := json.Unmarshal(value, &decoded); err != nil {
+			decoded = string(value)
+		} else if _, ok := decoded.(map[string]any); ok {
+			decoded = JSONText(value) // the logger prints it best as it is
+		}
+		fields = append(fields, name, decoded)
 	}
 	return fields, nil
 }
@@ -243,41 +252,8 @@ func EventFields(data any) ([]any, error) {
 // unlogged are the fields of events that the log does not have: texts of users, which may hold secrets.
 var unlogged = map[pannier.EventType]string{pannier.EventSkillInvoked: "args", pannier.EventTurnResolved: "turn"}
 
-// logFields returns the fields of an event that are logged.
-func logFields(e pannier.Event) ([]any, error) {
-	fields, err := EventFields(e.Data)
-	for i := 0; i < len(fields); i += 2 {
-		if fields[i] == unlogged[e.Type] {
-			return slices.Delete(fields, i, i+2), err
-		}
-	}
-	return fields, err
-}
-
 // JSONText is an object of an event in a log record.
 type JSONText string
 
 // MarshalJSON implements [json.Marshaler]. A JSON log has the object as a string.
 func (t JSONText) MarshalJSON() ([]byte, error) { return json.Marshal(string(t)) }
-
-// logValue returns a value as the logger prints it best: an object stays the JSON that it is.
-func logValue(value json.RawMessage) any {
-	var v any
-	if err := json.Unmarshal(value, &v); err != nil {
-		return string(value)
-	}
-	if _, ok := v.(map[string]any); ok {
-		return JSONText(value)
-	}
-	return v
-}
-
-// eventSource is what the event stream of the socket comes from.
-func (c *core) eventSource() *api.EventSource {
-	return &api.EventSource{
-		Follow:      func(after uint64) api.EventReader { return c.state.journal.Follow(after) },
-		Last:        c.events.last,
-		Whole:       func(s *pannier.Snapshot) pannier.CatalogUpdated { return registry.Diff(nil, s, c.rules) },
-		WorkspaceID: c.settings.WorkspaceID,
-	}
-}
