@@ -13,6 +13,7 @@ import (
 
 	"pannier"
 	"pannier/admin"
+	"pannier/admin/audit"
 	"pannier/config"
 	"pannier/contents"
 	"pannier/internal/policyfile"
@@ -79,7 +80,7 @@ func (c *core) policyPath(key pannier.PolicyKey) string {
 func (c *core) mutations() api.Mutations {
 	m := api.Mutations{
 		PutEnvironment: c.admin.PutEnvironment, SetPolicy: c.setPolicyChecked, Scan: c.admin.Scan, Acknowledge: c.admin.Acknowledge,
-		Audit: c.state.audit.Newest, VerifyAudit: c.state.audit.verify, AuditDenied: c.state.audit.Append, WriteUIDs: c.settings.WriteUIDs,
+		Audit: c.state.audit.Newest, VerifyAudit: c.state.audit.Verify, AuditDenied: c.state.audit.Append, WriteUIDs: c.settings.WriteUIDs,
 	}
 	if c.uploads != nil {
 		m.Uploads = c.uploads
@@ -107,15 +108,15 @@ func (c *core) acknowledge(condition string) (*pannier.Snapshot, error) {
 			break
 		}
 		return c.registry.Current(), nil
-	case codeAuditBroken:
-		if !c.state.audit.acknowledge() {
+	case audit.CodeBroken:
+		if !c.state.audit.Acknowledge() {
 			break
 		}
 		return c.registry.Current(), nil
 	}
 	return nil, &pannier.Refusal{
 		Code: "health.condition", Message: fmt.Sprintf("health has no condition %.80q that can be acknowledged", condition),
-		Hint: fmt.Sprintf("run \"pannier health\"; the conditions that can be acknowledged are %s, %s and %s", codeStateLost, codePolicyRestored, codeAuditBroken),
+		Hint: fmt.Sprintf("run \"pannier health\"; the conditions that can be acknowledged are %s, %s and %s", codeStateLost, codePolicyRestored, audit.CodeBroken),
 	}
 }
 

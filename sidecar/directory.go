@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
+	"pannier/admin/audit"
 	"pannier/admin/policy"
 	"pannier/config"
 	"pannier/contents"
@@ -116,5 +117,5 @@ func ChangeDirectory(ctx context.Context, s config.Settings, environ []string, l
 
 // AuditDirectory returns the directory of the audit log of a workspace.
 func AuditDirectory(s config.Settings) string {
-	return filepath.Join(s.StateDir, directoryName(s.WorkspaceID), auditDir)
+	return filepath.Join(s.StateDir, directoryName(s.WorkspaceID), audit.Dir)
 }

@@ -141,7 +141,7 @@ func openPolicyState(m *stateDir, inaccessible, unread error) (*policyState, err
 	if lost != nil {
 		r.markLost(m, lost)
 	}
-	if err := r.file.Attach(m.dir, from, m.audit.last, r.mark); err != nil && lost == nil {
+	if err := r.file.Attach(m.dir, from, m.audit.Last, r.mark); err != nil && lost == nil {
 		r.markLost(m, err)
 	}
 	if r.lost.Load() == nil {
@@ -220,7 +220,7 @@ func (s *store) newestFile() (newest policyfile.Mark) {
 // the log, so this changes something only where an older file was put in its place.
 func (p *policyState) catchUp(m *stateDir, found policyfile.Generation) {
 	replay := admin.Replay{Policy: p.policies, Verdicts: p.verdicts}
-	for _, e := range m.audit.after(found.AuditSeq) {
+	for _, e := range m.audit.After(found.AuditSeq, admin.Relevant) {
 		replay.Apply(e)
 	}
 	if err := replay.Err(); err != nil {
@@ -251,7 +251,7 @@ func (p *policyState) replay(m *stateDir, after uint64) (interrupted bool, err e
 	}
 	replay := admin.Replay{Policy: p.policies, Verdicts: p.verdicts}
 	oldest := uint64(math.MaxUint64)
-	report, err := audit.Each(filepath.Join(m.dir, auditDir), func(e pannier.AuditEntry) {
+	report, err := audit.Each(filepath.Join(m.dir, audit.Dir), func(e pannier.AuditEntry) {
 		if oldest = min(oldest, e.Seq); e.Seq > after {
 			replay.Apply(e)
 		}
@@ -296,7 +296,7 @@ func (p *policyState) checkFirst(m *stateDir) error {
 		return err
 	}
 	replay := admin.Replay{Policy: said.policies, Verdicts: said.verdicts}
-	if _, err := audit.Each(filepath.Join(m.dir, auditDir), replay.Apply); err != nil {
+	if _, err := audit.Each(filepath.Join(m.dir, audit.Dir), replay.Apply); err != nil {
 		return fmt.Errorf("there is no policy.json, and the audit log cannot be read: %w", err)
 	}
 	if policies, blocked := len(said.policies.All()), len(said.verdicts.Blocked()); policies+blocked > 0 {

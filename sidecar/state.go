@@ -35,7 +35,7 @@ type stateDir struct {
 	store    *store
 	journal  *journal.Journal
 	events   atomic.Pointer[journal.Queue] // nil until there is one
-	audit    *auditLog
+	audit    *audit.Trail
 	policy   *policyState
 	contents *contentsStore
 	parsed   *parseCache
@@ -75,14 +75,14 @@ func openStateDir(s config.Settings, private bool, reg prometheus.Registerer, lo
 	}
 	own := audit.Options{Logger: log}
 	if d.dir != "" {
-		own.Dir = filepath.Join(d.dir, auditDir)
+		own.Dir = filepath.Join(d.dir, audit.Dir)
 	}
-	d.audit = newAuditLog(own, d.store.checkPlace)
+	d.audit = audit.NewTrail(own, d.store.checkPlace)
 	d.versions = openVersions(d.store, d.dir, d.log)
 	d.contents = newContentsStore(d.store, d.log)
 	d.parsed = newParseCache(d, s.WorkspaceID)
 	if d.policy, err = openPolicyState(d, unusable(dir, gone), err); err != nil {
-		return nil, errors.Join(err, d.audit.close(), d.journal.Close(), d.store.Close())
+		return nil, errors.Join(err, d.audit.Close(), d.journal.Close(), d.store.Close())
 	}
 	return d, nil
 }
@@ -191,7 +191,7 @@ func (d *stateDir) close(clean bool) {
 		l.Wait(context.Background()) // the caller does not wait for a disk that does not answer
 	}
 	d.contents.writer.Wait(context.Background())
-	err := errors.Join(d.policy.file.Close(), d.audit.close(), d.journal.Close())
+	err := errors.Join(d.policy.file.Close(), d.audit.Close(), d.journal.Close())
 	d.parsed.writer.Wait(context.Background())
 	d.versions.writer.Wait(context.Background())
 	if err == nil && clean {
@@ -203,5 +203,5 @@ func (d *stateDir) close(clean bool) {
 }
 
 func (d *stateDir) conditions() []pannier.Condition {
-	return slices.Concat(d.problems, d.audit.conditions(), d.store.conditions(), d.policy.conditions(d.dir == ""))
+	return slices.Concat(d.problems, d.audit.Conditions(), d.store.conditions(), d.policy.conditions(d.dir == ""))
 }

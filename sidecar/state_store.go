@@ -135,11 +135,7 @@ func (d *stateDir) tryWrite() {
 	if failed := d.store.failed.Load(); failed != nil && noRoom(*failed) {
 		_ = d.store.recordWrite(nil)
 	}
-	if failed := d.audit.failed.Load(); failed != nil && noRoom(*failed) {
-		if _, err := d.audit.open(); err == nil {
-			d.audit.record(nil)
-		}
-	}
+	d.audit.Retry(noRoom)
 }
 
 // noRoom reports whether a write failed because the disk or a quota is full.
