@@ -36,7 +36,7 @@ var importRules = map[string]importRule{
 	"pannier/registry/resolve":     {[]string{"pannier/registry/rank"}, "resolving is pure over one snapshot"},
 	"pannier/publish/card":         {[]string{"pannier/internal/plain"}, "the card is pure over one snapshot"},
 	"pannier/publish/prompt":       {nil, "the prompt is pure over one resolution"},
-	"pannier/publish/mcp":          {[]string{"pannier/publish/prompt", "pannier/service"}, "MCP hosts get what the API gives: the service and functions of the engine answer, and no package of the engine is reached into"},
+	"pannier/publish/mcp":          {[]string{"pannier/internal/plain", "pannier/publish/api", "pannier/publish/prompt", "pannier/service", "pannier/sidecar"}, "MCP hosts get what the API gives: the service answers, and no package of the engine is reached into"},
 	"pannier/service":              {nil, "who may read and what is recorded is decided on domain types, for every protocol"},
 	"pannier/publish/push":         {[]string{"pannier/internal/fsx", "pannier/internal/latest", "pannier/publish/card"}, "a publisher knows cards and no target"},
 	"pannier/publish/molecule":     {[]string{"pannier/internal/fsx", "pannier/publish/card", "pannier/publish/push"}, "a target sends the card that it is given"},
@@ -77,7 +77,6 @@ var importRules = map[string]importRule{
 		"pannier/loader/scan",
 		"pannier/publish/api",
 		"pannier/publish/card",
-		"pannier/publish/mcp",
 		"pannier/publish/molecule",
 		"pannier/publish/molecule/dev",
 		"pannier/publish/prompt",
@@ -125,7 +124,7 @@ var importRules = map[string]importRule{
 // core are the packages of the core, and modules those around it, each with the packages below it.
 var (
 	core    = []string{"pannier/watcher", "pannier/loader", "pannier/registry", "pannier/publish/api", "pannier/publish/card", "pannier/publish/push", "pannier/publish/prompt", "pannier/publish/molecule", "pannier/service", "pannier/config", "pannier/internal", "pannier/sidecar"}
-	modules = []string{"pannier/console"}
+	modules = []string{"pannier/console", "pannier/publish/mcp"}
 )
 
 // TestCoreImportsNoModule: cmd/pannier hands the modules to the sidecar.

@@ -47,7 +47,7 @@ func (c *core) openAdmin(ctx context.Context, reg prometheus.Registerer, scanDir
 		Acknowledge: c.acknowledge,
 		SetPolicies: c.setPolicies, SetEnvironment: c.setEnvironment,
 	})
-	c.deepDirs = func() []string { return append(c.mcpDirs(), c.contents.WatchDirs()...) }
+	c.deepDirs = func() []string { return append(c.watches(), c.contents.WatchDirs()...) }
 	set := c.admin.Policies()
 	c.registry.Prepare(func(in *registry.Inputs) {
 		in.Policies.Workspace = set

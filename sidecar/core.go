@@ -23,7 +23,6 @@ import (
 	"pannier/contents"
 	"pannier/internal/journal"
 	"pannier/publish/api"
-	"pannier/publish/mcp"
 	"pannier/registry"
 	"pannier/tools"
 	"pannier/tools/execute"
@@ -59,9 +58,7 @@ type core struct {
 	hub       *runner.Hub       // nil where no runner in another container can connect
 	self      *execute.Executor // nil where tools do not run in this container
 	selfErr   error             // why they do not, although the settings say so
-	mcp       *mcp.Server       // nil where hosts of the Model Context Protocol are not served
 	systemd   *systemdNotifier  // nil where systemd did not start this process
-	hosts     hostEvents
 	takeovers registry.Takeovers
 	reported  atomic.Bool               // the first snapshot was reported
 	announced pannier.Digest            // of the newest skill_catalog_updated; belongs to report
@@ -86,9 +83,6 @@ func (c *core) run(all *tasks, hangups <-chan os.Signal) {
 	all.run("touches", func(ctx context.Context) error { c.fingerprintTouched(ctx); return nil })
 	all.run("announcements", func(ctx context.Context) error { c.announce(ctx); return nil })
 	all.run("uploads", c.expireUploads)
-	if c.mcp != nil {
-		all.run("mcp", c.mcp.Serve)
-	}
 	all.run("tools", c.closeRunner)
 	all.run("systemd", func(ctx context.Context) error { c.notifySystemd(ctx); return nil })
 	all.run("platforms", c.platforms.run)
@@ -153,9 +147,22 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Opt
 	o.Scans, o.RPC, o.Installs, o.Tools = c.scans(), c.rpc(), c.installs(), c.toolsAPI()
 	o.Service = c.newService(c.rescan, c.events.Emit)
 	o.Runner = c.runnerAPI()
-	err := c.openModules(opts.Modules, Host{
-		Settings: c.settings, Environ: opts.Environ, Build: c.build, Registerer: reg, Snapshot: c.registry.Current, Service: o.Service, Emit: c.events.Emit,
-	})
+	var h *api.Handler
+	host := Host{
+		Settings: c.settings, Environ: opts.Environ, Build: c.build, Registerer: reg, Snapshot: c.registry.Current, Service: o.Service,
+		Subscribe: c.registry.Subscribe, Manifest: c.loader.RecentManifest, Emit: c.events.Emit, Offer: c.events.Offer,
+		WatchesChanged: c.contents.RequestWatch,
+	}
+	if c.settings.Tools.Enabled {
+		host.SkillTools = &SkillTools{
+			List:    func(s *pannier.Snapshot) []pannier.ListedTool { return c.tools.List(s).Tools },
+			MayCall: func(ctx context.Context) bool { return h.MayCallTools(ctx) },
+			Call: func(ctx context.Context, r pannier.ToolRequest) (pannier.ToolResult, error) {
+				return h.CallTool(ctx, r)
+			},
+		}
+	}
+	err := c.openModules(opts.Modules, host)
 	if err != nil {
 		return nil, err
 	}
@@ -163,10 +170,6 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Opt
 		o.Routes = append(o.Routes, p.Routes...)
 	}
 	o.Metrics, o.Resources = metrics, c.resources
-	var h *api.Handler
-	if c.mcp = c.newMCP(reg, o.Service, func() *api.Handler { return h }); c.mcp != nil {
-		o.MCP = c.mcp.Handler()
-	}
 	h = api.New(o)
 	c.garbage.onQuiet = h.DropLists
 	return h, nil
@@ -221,8 +224,8 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 		level = hclog.Warn
 	}
 	c.log.Log(level, "scanned", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
-	if c.mcp != nil && (changed || len(b.Dirs) > 0) {
-		c.mcp.Touched() // a directory of a file that a host follows may be in the batch
+	if changed || len(b.Dirs) > 0 {
+		c.filesChanged()
 	}
 	c.contents.Observe(b, changed)
 	if b.Seq > 0 { // not while the start goes on
@@ -278,9 +281,7 @@ func (c *core) fingerprintTouched(ctx context.Context) {
 			} else {
 				c.contents.Hint(dirs)
 			}
-			if c.mcp != nil {
-				c.mcp.Touched()
-			}
+			c.filesChanged()
 			waiting = true
 		case <-pause:
 			pause = nil

@@ -2,6 +2,8 @@ package sidecar
 
 import (
 	"context"
+	"path/filepath"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,6 +40,24 @@ type Part struct {
 	Conditions func() []pannier.Condition
 	// Run runs until ctx is done, beside the core; optional. An error ends the sidecar.
 	Run func(context.Context) error
+	// FilesChanged is called where files of skills may have changed, also without a snapshot that shows it; optional. It must not
+	// wait.
+	FilesChanged func()
+	// Watches returns directories whose files are watched too, so that FilesChanged is called at once; optional.
+	Watches func() []Watch
+}
+
+// Watch is a directory of a skill that a module has watched.
+type Watch struct {
+	Skill *pannier.Skill
+	Path  string // below the skill directory; "." for that itself
+}
+
+// SkillTools are the tools of skills. The client of a call is that of the context.
+type SkillTools struct {
+	List    func(*pannier.Snapshot) []pannier.ListedTool // by name
+	MayCall func(context.Context) bool
+	Call    func(context.Context, pannier.ToolRequest) (pannier.ToolResult, error)
 }
 
 // Host is what a module gets from the sidecar that it is part of. Its functions are for any number of callers.
@@ -52,8 +72,17 @@ type Host struct {
 	Snapshot func() *pannier.Snapshot
 	// Service decides what clients get, whatever protocol they use.
 	Service *service.Service
-	// Emit emits an event.
-	Emit func(pannier.EventType, any)
+	// Subscribe returns a channel that has the newest snapshot whenever there is one that was not received.
+	Subscribe func() (snapshots <-chan *pannier.Snapshot, cancel func())
+	// Manifest returns the manifest of a skill as it was at most maxAge ago. Its errors are [pannier.ErrChanged] and
+	// [pannier.ErrNotServable].
+	Manifest   func(ctx context.Context, s *pannier.Skill, maxAge time.Duration) (pannier.Manifest, error)
+	SkillTools *SkillTools // nil where no tool of a skill may be called
+	// Emit emits an event. Offer emits one that may be left out where there is hardly room, and reports whether it was not.
+	Emit  func(pannier.EventType, any)
+	Offer func(pannier.EventType, any) bool
+	// WatchesChanged says that the result of [Part.Watches] has changed.
+	WatchesChanged func()
 }
 
 // openModules opens the modules of a sidecar.
@@ -76,4 +105,25 @@ func (c *core) openModules(modules []Module, h Host) error {
 type openPart struct {
 	name string
 	Part
+}
+
+// watches returns the directories that modules have watched.
+func (c *core) watches() (dirs []string) {
+	for _, p := range c.parts {
+		if p.Watches == nil {
+			continue
+		}
+		for _, w := range p.Watches() {
+			dirs = append(dirs, filepath.Join(c.contents.Directory(w.Skill), filepath.FromSlash(w.Path)))
+		}
+	}
+	return dirs
+}
+
+func (c *core) filesChanged() {
+	for _, p := range c.parts {
+		if p.FilesChanged != nil {
+			p.FilesChanged()
+		}
+	}
 }

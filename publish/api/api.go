@@ -78,8 +78,6 @@ type Options struct {
 	RPC RPC
 	// Routes are those of modules.
 	Routes []Route
-	// MCP answers hosts of the Model Context Protocol; optional. It returns when the context of the request is done.
-	MCP http.Handler
 
 	Alive      func() error                 // optional: returns why a restart would help, for /livez
 	Watched    func() bool                  // optional: reports whether all of the workspace is watched, for /readyz

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pannier/publish/api"
+	"pannier/publish/mcp"
 )
 
 const getMCP = "GET /mcp HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
@@ -21,10 +22,10 @@ const getMCP = "GET /mcp HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\
 // withMCP is a house whose MCP hosts get streams.
 func withMCP(stream func(w http.ResponseWriter, r *http.Request)) *house {
 	h := newHouse()
-	h.options.MCP = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h.options.Routes = mcp.Routes(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		stream(w, r)
-	})
+	}))
 	return h
 }
 

@@ -21,6 +21,7 @@ type Route struct {
 	// Texts are the media types of an answer that is not JSON. Untagged is set where an answer to GET has no ETag.
 	Texts    []string
 	Untagged bool
+	AnyQuery bool // the query is not checked
 	// Others are answers without a body, by status; 101 replaces 200.
 	Others map[string]string
 	// Serve answers a request. The snapshot is nil only before the first. An error becomes an answer by its [pannier.Refusal] or
@@ -33,7 +34,7 @@ func moduleRoutes(routes []Route) []route {
 	for i, r := range routes {
 		mounted[i] = route{
 			pattern: r.Pattern, endpoint: endpoint{r.Serve, r.Body, r.Answer}, id: r.ID, summary: r.Summary, scope: r.Scope,
-			early: r.Early, optional: r.OptionalBody, texts: r.Texts, untagged: r.Untagged, others: r.Others,
+			early: r.Early, optional: r.OptionalBody, texts: r.Texts, untagged: r.Untagged, anyQuery: r.AnyQuery, others: r.Others,
 		}
 	}
 	return mounted

@@ -22,6 +22,7 @@ import (
 
 	"pannier"
 	"pannier/publish/api"
+	"pannier/publish/mcp"
 	"pannier/registry/resolve"
 	"pannier/service"
 )
@@ -105,7 +106,7 @@ func newWhole() *house {
 	}
 	p.options.Installs = newMover().installs()
 	versioned(&p.content)
-	p.options.MCP = http.HandlerFunc(answerMCP)
+	p.options.Routes = mcp.Routes(http.HandlerFunc(answerMCP))
 	p.options.Runner = api.Runner{Accept: func(http.ResponseWriter, *http.Request, context.Context) error { return nil }}
 	p.options.Tools = toldTools
 	p.options.Peers = func() []pannier.Peer {

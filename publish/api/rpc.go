@@ -57,6 +57,9 @@ var streamRoutes = []route{
 	},
 }
 
+// CallEnvelope and AnswerEnvelope are those of JSON-RPC 2.0, as the body and the answer of a [Route].
+var CallEnvelope, AnswerEnvelope any = rpcCall{}, rpcAnswer{}
+
 // rpcCall and rpcAnswer are the envelopes of JSON-RPC 2.0, as the OpenAPI document has them.
 type (
 	rpcCall struct {

@@ -21,6 +21,7 @@ import (
 
 	"pannier"
 	"pannier/service"
+	"pannier/sidecar"
 )
 
 // Options are what a server composes. All but the ones marked optional are needed.
@@ -32,7 +33,7 @@ type Options struct {
 	// Manifest returns the manifest of a skill as it was at most maxAge ago. Its errors are [pannier.ErrChanged] and
 	// [pannier.ErrNotServable].
 	Manifest   func(ctx context.Context, s *pannier.Skill, maxAge time.Duration) (pannier.Manifest, error)
-	SkillTools *SkillTools // nil where no tool of a skill may be called
+	SkillTools *sidecar.SkillTools // nil where no tool of a skill may be called
 	// Version is that of the program.
 	Version string
 
@@ -45,13 +46,6 @@ type Options struct {
 	OnWatch    func()                     // optional: the result of [Server.Watched] has changed
 	Registerer prometheus.Registerer      // optional
 	Logger     hclog.Logger               // optional
-}
-
-// SkillTools are the tools of skills. The client of a request is that of the context.
-type SkillTools struct {
-	List    func(*pannier.Snapshot) []pannier.ListedTool // by name
-	MayCall func(context.Context) bool
-	Call    func(context.Context, pannier.ToolRequest) (pannier.ToolResult, error)
 }
 
 // Extension is the identifier of Skills over MCP.

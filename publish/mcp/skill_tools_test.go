@@ -11,7 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pannier"
-	"pannier/publish/mcp"
+	"pannier/sidecar"
 )
 
 // toolShop is a shop whose skill has tools.
@@ -26,7 +26,7 @@ type toolShop struct {
 func newToolShop(t *testing.T, names ...string) *toolShop {
 	s := &toolShop{shop: newShop(t, "a"), may: true}
 	s.offer(names...)
-	s.SkillTools = &mcp.SkillTools{}
+	s.SkillTools = &sidecar.SkillTools{}
 	s.SkillTools.List = func(*pannier.Snapshot) []pannier.ListedTool { s.mu.Lock(); defer s.mu.Unlock(); return s.tools }
 	s.SkillTools.MayCall = func(context.Context) bool { s.mu.Lock(); defer s.mu.Unlock(); return s.may }
 	s.SkillTools.Call = func(ctx context.Context, r pannier.ToolRequest) (pannier.ToolResult, error) { return s.carry(ctx, r) }

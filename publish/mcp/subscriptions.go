@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pannier"
+	"pannier/sidecar"
 )
 
 // maxSubscriptions bounds the subscriptions of all hosts together.
@@ -35,13 +36,7 @@ type subscribed struct {
 	digest     pannier.Digest                // as hosts were last told; zero where it cannot be read
 	unlisted   bool                          // the manifest does not have it, so each check reads it
 	by         map[*sdk.ServerSession]string // the callers of the sessions
-	dir        Dir
-}
-
-// Dir is a directory of a skill.
-type Dir struct {
-	Skill *pannier.Skill
-	Path  string // below the skill directory; "." for that itself
+	watch      sidecar.Watch
 }
 
 func (s *subscriptions) init(server *Server) {
@@ -61,7 +56,7 @@ func (s *subscriptions) subscribe(ctx context.Context, req *sdk.SubscribeRequest
 			return refuse(string(pannier.FileIsDirectory), fmt.Sprintf("%.100q is a directory", req.Params.URI), "subscribe to a file in it")
 		}
 		digest, unlisted, err := s.server.digestOfFile(ctx, e, name)
-		fresh = &subscribed{slug: e.Slug, path: name, digest: digest, unlisted: unlisted, dir: Dir{e.Skill, path.Dir(name)}}
+		fresh = &subscribed{slug: e.Slug, path: name, digest: digest, unlisted: unlisted, watch: sidecar.Watch{Skill: e.Skill, Path: path.Dir(name)}}
 		return err
 	})
 	if err != nil {
@@ -179,13 +174,13 @@ func (s *subscriptions) drop(session *sdk.ServerSession) {
 }
 
 // Watched returns the directories of files that hosts subscribed to, so that their changes are noticed at once.
-func (s *Server) Watched() []Dir {
+func (s *Server) Watched() []sidecar.Watch {
 	s.subscriptions.mu.Lock()
 	defer s.subscriptions.mu.Unlock()
-	var dirs []Dir
+	var dirs []sidecar.Watch
 	for _, file := range s.subscriptions.files {
-		if !slices.Contains(dirs, file.dir) {
-			dirs = append(dirs, file.dir)
+		if !slices.Contains(dirs, file.watch) {
+			dirs = append(dirs, file.watch)
 		}
 	}
 	return dirs

@@ -7,46 +7,27 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"pannier"
 )
 
-func hasMCP(o *Options) bool { return o.MCP != nil }
-
-var mcpRoutes = []route{
-	{
-		pattern: "GET /mcp", endpoint: endpoint{serve: (*Handler).mcp}, early: true, untagged: true, anyQuery: true,
-		id: "streamMCP", summary: "The notifications of a session of the Model Context Protocol, for its versions with sessions.",
-		texts: []string{"text/event-stream"}, has: hasMCP,
-	},
-	{
-		pattern: "POST /mcp", endpoint: endpoint{(*Handler).mcp, rpcCall{}, rpcAnswer{}}, early: true, anyQuery: true,
-		id: "callMCP", summary: "Calls of the Model Context Protocol (streamable HTTP), of all its versions.",
-		others: map[string]string{"202": "There was a notification only, which has no answer."}, has: hasMCP,
-	},
-	{
-		pattern: "DELETE /mcp", endpoint: endpoint{serve: (*Handler).mcp}, early: true, anyQuery: true,
-		id: "endMCP", summary: "Ends a session of the Model Context Protocol.",
-		others: map[string]string{"204": "The session has ended."}, has: hasMCP,
-	},
-}
-
-// mcp answers a request of an MCP host. An answer that is a stream of events counts among those of GET /v1/events.
-func (h *Handler) mcp(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
+// ServeStream answers by a handler whose answer may be a stream of events. A stream counts among those of GET /v1/events, and its
+// request ends with the server.
+func (h *Handler) ServeStream(w http.ResponseWriter, r *http.Request, by http.Handler) {
 	ctx, cancel := UntilShutdown(r.Context())
 	defer cancel()
-	out := &mcpWriter{ResponseWriter: w, handler: h, request: r, cancel: cancel}
-	defer out.end()
-	h.MCP.ServeHTTP(out, r.WithContext(ctx))
-	return nil
+	out := &streamWriter{ResponseWriter: w, handler: h, request: r, cancel: cancel}
+	by.ServeHTTP(out, r.WithContext(ctx))
+	if out.leave != nil { // nothing may write to the answer after its handler
+		out.stream.close()
+		out.leave()
+	}
 }
 
-// maxQueued bounds what a host may leave unread of a stream, beside what the kernel buffers.
+// maxQueued bounds what a client may leave unread of a stream, beside what the kernel buffers.
 const maxQueued = 256 << 10
 
-// mcpWriter is the writer of an answer to an MCP host. A stream of events is written by a goroutine of its own, so that a host that
-// does not read delays no other one.
-type mcpWriter struct {
+// streamWriter is the writer of an answer that may be a stream of events. A stream is written by a goroutine of its own, so that a
+// client that does not read delays no other one.
+type streamWriter struct {
 	http.ResponseWriter
 	handler *Handler
 	request *http.Request
@@ -58,7 +39,7 @@ type mcpWriter struct {
 }
 
 // WriteHeader implements [http.ResponseWriter].
-func (w *mcpWriter) WriteHeader(status int) {
+func (w *streamWriter) WriteHeader(status int) {
 	w.begun = true
 	if status != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
 		w.ResponseWriter.WriteHeader(status)
@@ -78,7 +59,7 @@ func (w *mcpWriter) WriteHeader(status int) {
 }
 
 // Write implements [http.ResponseWriter].
-func (w *mcpWriter) Write(b []byte) (int, error) {
+func (w *streamWriter) Write(b []byte) (int, error) {
 	if !w.begun {
 		w.WriteHeader(http.StatusOK)
 	}
@@ -89,33 +70,25 @@ func (w *mcpWriter) Write(b []byte) (int, error) {
 }
 
 // Unwrap gives [http.ResponseController] the deadlines of the connection. A stream sets its own.
-func (w *mcpWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *streamWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // FlushError is for [http.ResponseController]. The goroutine of a stream flushes what it writes.
-func (w *mcpWriter) FlushError() error {
+func (w *streamWriter) FlushError() error {
 	if w.stream != nil {
 		return nil
 	}
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-func (w *mcpWriter) streamFailed(err error) {
+func (w *streamWriter) streamFailed(err error) {
 	if w.request.Context().Err() == nil {
 		w.handler.metrics.dropped.Inc()
-		w.handler.Logger.Debug("stream of an MCP host dropped", "error", err)
+		w.handler.Logger.Debug("stream dropped", "path", w.request.URL.Path, "error", err)
 	}
 	w.cancel()
 }
 
-// end waits until the goroutine of the stream has ended: nothing may write to the answer after its handler.
-func (w *mcpWriter) end() {
-	if w.leave != nil {
-		w.stream.close()
-		w.leave()
-	}
-}
-
-var errQueueFull = errors.New("the host left too many events unread")
+var errQueueFull = errors.New("the client left too many events unread")
 
 // eventQueue writes events to an answer in the background, and comments while there are none.
 type eventQueue struct {
@@ -131,7 +104,7 @@ type eventQueue struct {
 	failed error
 }
 
-// newEventQueue begins to write. failing is called at most once, when the host cannot be written to any more.
+// newEventQueue begins to write. failing is called at most once, when the client cannot be written to any more.
 func newEventQueue(w http.ResponseWriter, failing func(error)) *eventQueue {
 	q := &eventQueue{
 		out: w, control: http.NewResponseController(w), failing: failing, wake: make(chan struct{}, 1), ended: make(chan struct{}),
