@@ -18,6 +18,7 @@ import (
 	"pannier"
 	"pannier/admin"
 	"pannier/admin/install"
+	"pannier/admin/refusals"
 	"pannier/admin/upload"
 	"pannier/config"
 	"pannier/contents"
@@ -340,7 +341,7 @@ func isPassing(update pannier.CatalogUpdated, s *pannier.Snapshot, announced pan
 // isWorkspaceKnown reports whether a snapshot shows all of the workspace that a card describes.
 func isWorkspaceKnown(s *pannier.Snapshot) bool {
 	return !slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool {
-		return p.Code == config.CodeWorkspaceMissing || p.Code == codeCardWithheld || p.Code == codeStateLost
+		return p.Code == config.CodeWorkspaceMissing || p.Code == codeCardWithheld || p.Code == refusals.CodeLost
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"pannier"
 	"pannier/admin/audit"
+	"pannier/admin/refusals"
 	"pannier/config"
 	"pannier/internal/journal"
 	"pannier/internal/state"
@@ -32,11 +33,11 @@ const (
 // stateDir is what a sidecar keeps over a restart.
 type stateDir struct {
 	log      hclog.Logger
-	store    *store
+	store    *state.Guarded
 	journal  *journal.Journal
 	events   atomic.Pointer[journal.Queue] // nil until there is one
 	audit    *audit.Trail
-	policy   *policyState
+	policy   *refusals.State
 	contents *contentsStore
 	parsed   *parseCache
 	*versions
@@ -77,11 +78,14 @@ func openStateDir(s config.Settings, private bool, reg prometheus.Registerer, lo
 	if d.dir != "" {
 		own.Dir = filepath.Join(d.dir, audit.Dir)
 	}
-	d.audit = audit.NewTrail(own, d.store.checkPlace)
+	d.audit = audit.NewTrail(own, d.store.CheckPlace)
 	d.versions = openVersions(d.store, d.dir, d.log)
 	d.contents = newContentsStore(d.store, d.log)
 	d.parsed = newParseCache(d, s.WorkspaceID)
-	if d.policy, err = openPolicyState(d, unusable(dir, gone), err); err != nil {
+	d.policy, err = refusals.Open(refusals.Options{
+		Dir: d.dir, ReadFrom: d.readFrom, Store: d.store, Audit: d.audit, Logger: log, Inaccessible: unusable(dir, gone), Unread: err,
+	})
+	if err != nil {
 		return nil, errors.Join(err, d.audit.Close(), d.journal.Close(), d.store.Close())
 	}
 	return d, nil
@@ -90,7 +94,7 @@ func openStateDir(s config.Settings, private bool, reg prometheus.Registerer, lo
 // openStore opens the database. gone says why the directory cannot be used at all, failed why the database cannot: then it is
 // kept in memory.
 func (d *stateDir) openStore() (gone, failed error) {
-	d.store = &store{Store: state.Memory(), log: d.log}
+	d.store = state.NewGuarded(state.Memory(), d.log)
 	if d.dir == "" {
 		return nil, nil
 	}
@@ -191,7 +195,7 @@ func (d *stateDir) close(clean bool) {
 		l.Wait(context.Background()) // the caller does not wait for a disk that does not answer
 	}
 	d.contents.writer.Wait(context.Background())
-	err := errors.Join(d.policy.file.Close(), d.audit.Close(), d.journal.Close())
+	err := errors.Join(d.policy.Close(), d.audit.Close(), d.journal.Close())
 	d.parsed.writer.Wait(context.Background())
 	d.versions.writer.Wait(context.Background())
 	if err == nil && clean {
@@ -203,5 +207,5 @@ func (d *stateDir) close(clean bool) {
 }
 
 func (d *stateDir) conditions() []pannier.Condition {
-	return slices.Concat(d.problems, d.audit.Conditions(), d.store.conditions(), d.policy.conditions(d.dir == ""))
+	return slices.Concat(d.problems, d.audit.Conditions(), d.store.Conditions(), d.policy.Conditions())
 }

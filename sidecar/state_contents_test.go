@@ -13,7 +13,7 @@ import (
 
 // TestContentsStore keeps what was found in skills at paths of any bytes, within its bound.
 func TestContentsStore(t *testing.T) {
-	rows := &store{Store: state.Memory(), log: hclog.NewNullLogger()}
+	rows := state.NewGuarded(state.Memory(), hclog.NewNullLogger())
 	c := newContentsStore(rows, hclog.NewNullLogger())
 	if got := c.read(); len(got) > 0 {
 		t.Errorf("an empty store has %v", got)

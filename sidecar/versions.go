@@ -13,6 +13,7 @@ import (
 	"pannier"
 	"pannier/internal/fsx"
 	"pannier/internal/latest"
+	"pannier/internal/state"
 	"pannier/registry"
 )
 
@@ -26,7 +27,7 @@ const bootIDFile = "/proc/sys/kernel/random/boot_id"
 // what is kept may be older than what was served. Therefore a process takes up the digest of the one before, and with it the
 // version, only after a clean stop in the same boot; every other version is at least the Unix time in milliseconds.
 type versions struct {
-	store *store
+	store *state.Guarded
 	dir   string // empty where the state is in memory
 	log   hclog.Logger
 	// clean says that the process before closed its state, so that everything it kept is the newest.
@@ -45,7 +46,7 @@ type stopMark struct {
 
 // openVersions reads what the process before has kept and removes its stopFile, so that a later process does not take it for
 // that of this one.
-func openVersions(s *store, dir string, log hclog.Logger) *versions {
+func openVersions(s *state.Guarded, dir string, log hclog.Logger) *versions {
 	v := &versions{store: s, dir: dir, log: log}
 	v.writer = latest.NewWriter(v.write)
 	if _, err := s.Get(bucketSnapshot, keyNewest, &v.last); err != nil {
@@ -89,7 +90,7 @@ func (v *versions) remember(m registry.Mark) {
 }
 
 func (v *versions) write(m registry.Mark) {
-	if err := (lenientStore{v.store}).Put(bucketSnapshot, keyNewest, m); err != nil {
+	if err := (state.Lenient{Guarded: v.store}).Put(bucketSnapshot, keyNewest, m); err != nil {
 		v.log.Warn("the version of the snapshot is not kept", "version", m.Version, "error", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"pannier"
 	"pannier/internal/latest"
+	"pannier/internal/state"
 	"pannier/loader"
 	"pannier/registry"
 )
@@ -43,8 +44,13 @@ func TestVersionAfterRestart(t *testing.T) {
 				t.Skip("this kernel does not tell its boot")
 			}
 			dir := filepath.Join(t.TempDir(), "s")
-			s := &store{Store: openState(t, dir), log: hclog.NewNullLogger()}
-			before := openVersions(s, dir, s.log)
+			opened, err := state.Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer opened.Close()
+			s := state.NewGuarded(opened, hclog.NewNullLogger())
+			before := openVersions(s, dir, hclog.NewNullLogger())
 			before.remember(served)
 			if err := before.writer.Wait(t.Context()); err != nil {
 				t.Fatal(err)
@@ -56,13 +62,13 @@ func TestVersionAfterRestart(t *testing.T) {
 			}
 			test.damage(t, filepath.Join(dir, stopFile))
 			now := time.Now()
-			after := openVersions(s, dir, s.log)
+			after := openVersions(s, dir, hclog.NewNullLogger())
 			if o := after.registryOptions(); after.clean != test.reused || (o.Last == served) != test.reused || o.Last.Version != 7 {
 				t.Errorf("clean %t, last %+v", after.clean, o.Last)
 			} else if o.FirstVersion < uint64(now.UnixMilli()) {
 				t.Errorf("the first version is %d", o.FirstVersion)
 			}
-			if again := openVersions(s, dir, s.log); again.clean {
+			if again := openVersions(s, dir, hclog.NewNullLogger()); again.clean {
 				t.Error("one clean stop counts twice")
 			}
 		})

@@ -1,4 +1,4 @@
-package sidecar
+package state
 
 import (
 	"errors"
@@ -9,13 +9,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"pannier"
-	"pannier/internal/state"
 )
 
-// TestKeeper writes what no client asked for into a directory that was moved away, and finds it once that is back.
-func TestKeeper(t *testing.T) {
+// TestGuarded writes what no client asked for into a directory that was moved away, and finds it once that is back.
+func TestGuarded(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
-	s := &store{Store: openState(t, dir), log: hclog.NewNullLogger()}
+	s := NewGuarded(openState(t, dir), hclog.NewNullLogger())
 	if err := s.Put("b", "before", 0); err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +22,7 @@ func TestKeeper(t *testing.T) {
 	if r, ok := errors.AsType[*pannier.Refusal](s.Put("b", "asked", 1)); !ok || r.Code != "state.gone" {
 		t.Errorf("what a client asked for: %v", r)
 	}
-	if err := (lenientStore{s}).Put("b", "follows", 2); err != nil {
+	if err := (Lenient{s}).Put("b", "follows", 2); err != nil {
 		t.Error(err)
 	}
 	move(t, dir+".away", dir)
@@ -39,9 +38,9 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-func openState(t *testing.T, dir string) *state.Store {
+func openState(t *testing.T, dir string) *Store {
 	t.Helper()
-	s, err := state.Open(dir)
+	s, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
