@@ -135,9 +135,9 @@ func (t *Tracker) Apply(s *pannier.Skill, digest pannier.Digest) *pannier.Snapsh
 		t.putLocked(s.Path, &freed)
 	}
 	t.judgeAgainLocked(digest)
-	t.urgent = true
 	t.mu.Unlock()
 	t.publish()
+	t.keepBlocked() // also where another caller has published
 	return t.o.Registry.Rejudge()
 }
 

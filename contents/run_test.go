@@ -32,13 +32,19 @@ func TestRunBeforeTheFirstSnapshot(t *testing.T) {
 		f.Request()
 		time.Sleep(10 * time.Microsecond) // of the clock of the test; without an interval, a round takes a nanosecond of it
 		synctest.Wait()
-		if f.hintAll { // the timer has fired: hints stay as they are without a snapshot
+		if hintedAll(f) { // the timer has fired: hints stay as they are without a snapshot
 			t.Fatal("the next round began at once")
 		}
 		time.Sleep(readEvery)
 		synctest.Wait()
-		if !f.hintAll {
+		if !hintedAll(f) {
 			t.Errorf("no round began within %s", readEvery)
 		}
 	})
+}
+
+func hintedAll(t *Tracker) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.hintAll
 }
