@@ -2,6 +2,7 @@ package registry
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -57,7 +58,8 @@ func (a *assessment) covers(in *Inputs) bool {
 	}
 	workspace := in.Workspace
 	workspace.Runtime = cmp.Or(in.Runtime, workspace.Runtime)
-	return newKnown(in, newestJudges(in), a).all() && in.Environment.Source == a.in.Environment.Source && in.Environment.Arch == a.in.Environment.Arch &&
+	k := newKnown(in, newestJudges(in), a)
+	return k.same && k.policies && k.judges && k.config && in.Environment.Source == a.in.Environment.Source && in.Environment.Arch == a.in.Environment.Arch &&
 		slices.Equal(in.Catalog.Skills, a.in.Catalog.Skills) && slices.Equal(in.Catalog.Problems, a.in.Catalog.Problems) &&
 		slices.EqualFunc(in.Catalog.Locks, a.in.Catalog.Locks, slices.Equal) && reflect.DeepEqual(workspace, a.in.Workspace)
 }
@@ -88,7 +90,7 @@ func (a *assessment) judge(choices []choice, last *assessment) {
 		} else {
 			g.Judgement = askJudges(a.judges, c.skill)
 		}
-		if old != nil && known.judgesAlike(c.skill) && g.equal(&old.grounds) {
+		if old != nil && known.same && (known.config || len(c.skill.Requirements.Config) == 0) && g.equal(&old.grounds) {
 			a.list[i] = old
 		} else {
 			a.list[i] = &judged{grounds: g, alone: j.entry(&g)}
@@ -146,23 +148,20 @@ func (j *judged) settle(id string, blockers []string) *judged {
 	}
 	settled := &judged{grounds: j.grounds, alone: j.alone, entry: j.alone, blockers: blockers}
 	if j.alone.ID != id || len(blockers) > 0 {
-		settled.entry = blocked(j.alone, id, blockers)
+		e := *j.alone
+		e.ID, e.Reasons = id, slices.Clone(e.Reasons)
+		for _, slug := range blockers {
+			against(&e, pannier.ReasonConflict, slug,
+				fmt.Sprintf("it must not be used together with %s, which comes first; disable one of the two, or remove it from `conflicts`", slug))
+		}
+		sortReasons(e.Reasons)
+		if e.Usable && len(blockers) > 0 {
+			e.State, e.Usable = pannier.StateIneligible, false
+		}
+		settled.entry = &e
 	}
 	settled.digest = digestOf(settled.entry)
 	return settled
-}
-
-// blocked returns an entry with another id, and the reasons that conflicts are.
-func blocked(alone *pannier.Entry, id string, blockers []string) *pannier.Entry {
-	e := *alone
-	e.ID, e.Reasons = id, slices.Clone(e.Reasons)
-	for _, slug := range blockers {
-		addConflict(&e, slug)
-	}
-	if e.Usable && len(blockers) > 0 {
-		e.State, e.Usable = pannier.StateIneligible, false
-	}
-	return &e
 }
 
 // known finds skills in the assessment before, and says what still holds of it.
@@ -188,14 +187,6 @@ func newKnown(in *Inputs, judges []Judge, last *assessment) *known {
 			in.Environment.Lenient == before.Environment.Lenient && in.Environment.SameFacts(before.Environment),
 		config: slices.Equal(in.Config, before.Config),
 	}
-}
-
-// all reports whether everything that counts for all skills is the same.
-func (k *known) all() bool { return k.same && k.policies && k.judges && k.config }
-
-// judgesAlike reports whether the inputs that count for all skills count for this one as they did.
-func (k *known) judgesAlike(s *pannier.Skill) bool {
-	return k.same && (k.config || len(s.Requirements.Config) == 0)
 }
 
 // find returns what is known of a skill, nil where that is nothing. Skills are asked for ordered by slug.

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,15 +9,8 @@ import (
 	"pannier"
 )
 
-// build makes a snapshot of its inputs, all but version and time. It shares with the last one the entries of which nothing
-// changed. The result is the same without a last one: same inputs, same digest.
-func build(in Inputs, last *assessment) (*pannier.Snapshot, *assessment) {
-	s, a := assess(in, last)
-	s.Digest, s.Paced = a.digest(s), in.Paced
-	return s, a
-}
-
-// assess judges the skills. What is returned has no digests yet. last may be nil.
+// assess makes a snapshot of its inputs, all but version, time and digest. It shares with the last one, which may be nil, the entries of
+// which nothing changed. The result is the same without a last one.
 func assess(in Inputs, last *assessment) (*pannier.Snapshot, *assessment) {
 	in.Workspace.Runtime = cmp.Or(in.Runtime, in.Workspace.Runtime)
 	if last != nil && samePolicies(&in, &last.in) {
@@ -40,15 +32,6 @@ func assess(in Inputs, last *assessment) (*pannier.Snapshot, *assessment) {
 	s.Entries = a.settle()
 	s.Problems = append(s.Problems, contests(s, in.Catalog.Locks)...)
 	return s, a
-}
-
-// listedAndShadowed reports that the list of config.yaml names a skill that another one keeps from being used.
-func listedAndShadowed(e *pannier.Entry) pannier.Problem {
-	return pannier.Problem{
-		Code: "config.skill_shadowed", Severity: pannier.SeverityWarning, Path: e.Path, Field: "skills",
-		Message: fmt.Sprintf("config.yaml lists this skill, but its slug %q belongs to %s, which is not listed", e.Slug, e.ShadowedBy),
-		Hint:    "give one of the two another `slug` in its frontmatter, or list the other one",
-	}
 }
 
 func bySlug(a, b choice) int {
@@ -131,23 +114,17 @@ func cardIDs(usable []*pannier.Entry) map[*pannier.Entry]string {
 	}
 	ids, taken := map[*pannier.Entry]string{}, make(map[string]bool, len(usable))
 	for _, e := range usable {
-		id := freeID(e, taken)
+		id := strings.TrimSpace(strings.ToValidUTF8(e.Folder, "\uFFFD")) // folders may have names that no card can show
+		if id == "" || taken[id] {
+			id = e.Slug
+		}
+		for n := 2; taken[id]; n++ { // an earlier folder has the name of this slug
+			id = e.Slug + "-" + strconv.Itoa(n)
+		}
 		taken[id] = true
 		if id != e.Folder {
 			ids[e] = id
 		}
 	}
 	return ids
-}
-
-// freeID returns the first id for a skill that is not taken. A folder may be called in ways that no card can show.
-func freeID(e *pannier.Entry, taken map[string]bool) string {
-	id := strings.TrimSpace(strings.ToValidUTF8(e.Folder, "\uFFFD"))
-	if id == "" || taken[id] {
-		id = e.Slug
-	}
-	for n := 2; taken[id]; n++ { // an earlier folder has the name of this slug
-		id = e.Slug + "-" + strconv.Itoa(n)
-	}
-	return id
 }

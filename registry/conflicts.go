@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"fmt"
 	"slices"
 
 	"pannier"
@@ -64,12 +63,4 @@ func byPrecedence(list []*judged) []*pannier.Entry {
 		return precedence(choice{skill: a.Skill}, choice{skill: b.Skill}) // who is unlisted is not usable, so that does not count
 	})
 	return ordered
-}
-
-func addConflict(e *pannier.Entry, slug string) {
-	e.Reasons = append(e.Reasons, pannier.Reason{
-		Code: pannier.ReasonConflict, Subject: slug,
-		Remedy: fmt.Sprintf("it must not be used together with %s, which comes first; disable one of the two, or remove it from `conflicts`", slug),
-	})
-	sortReasons(e.Reasons)
 }

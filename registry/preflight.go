@@ -16,7 +16,11 @@ func (r *Registry) Preflight(skill *pannier.Skill) (*pannier.Entry, *pannier.Sna
 	r.mu.Lock()
 	in, last := r.inputs, r.assessment
 	r.mu.Unlock()
-	in.Catalog.Skills = withSkill(in.Catalog.Skills, skill)
+	skills := slices.DeleteFunc(slices.Clone(in.Catalog.Skills), func(s *pannier.Skill) bool { return samePlace(s, skill) })
+	at, _ := slices.BinarySearchFunc(skills, skill, func(a, b *pannier.Skill) int {
+		return cmp.Or(cmp.Compare(a.RootIndex, b.RootIndex), strings.Compare(a.PathBelowRoot, b.PathBelowRoot))
+	})
+	in.Catalog.Skills = slices.Insert(skills, at, skill)
 	in.Judges = slices.Clone(in.Judges)
 	for i, newest := range in.Judges {
 		in.Judges[i] = func() Judge { return newest().withoutScan(skill) }
@@ -26,24 +30,12 @@ func (r *Registry) Preflight(skill *pannier.Skill) (*pannier.Entry, *pannier.Sna
 	}
 	s, _ := assess(in, last)
 	// The entry may hold a copy of the skill with a description from its files.
-	at := slices.IndexFunc(s.Entries, func(e *pannier.Entry) bool { return samePlace(e.Skill, skill) })
+	at = slices.IndexFunc(s.Entries, func(e *pannier.Entry) bool { return samePlace(e.Skill, skill) })
 	return s.Entries[at], s
-}
-
-// withSkill returns a catalog's skills with another in its order, in the place of the one at its path.
-func withSkill(skills []*pannier.Skill, skill *pannier.Skill) []*pannier.Skill {
-	kept := slices.DeleteFunc(slices.Clone(skills), func(s *pannier.Skill) bool { return samePlace(s, skill) })
-	at, _ := slices.BinarySearchFunc(kept, skill, byPlace)
-	return slices.Insert(kept, at, skill)
 }
 
 func samePlace(a, b *pannier.Skill) bool {
 	return a.RootIndex == b.RootIndex && a.PathBelowRoot == b.PathBelowRoot
-}
-
-// byPlace is the order of a catalog.
-func byPlace(a, b *pannier.Skill) int {
-	return cmp.Or(cmp.Compare(a.RootIndex, b.RootIndex), strings.Compare(a.PathBelowRoot, b.PathBelowRoot))
 }
 
 // withoutScan returns a judge that says nothing of the security of a skill that no other assessment has.

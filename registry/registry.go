@@ -120,7 +120,12 @@ func (r *Registry) Update(change func(*Inputs)) *pannier.Snapshot {
 		r.inputs.Policies = a.in.Policies // all further comparisons are of one map
 	}
 	if !r.assessment.covers(&r.inputs) {
-		r.replaceLocked()
+		var s *pannier.Snapshot
+		s, r.assessment = assess(r.inputs, r.assessment)
+		s.Digest, s.Paced = r.assessment.digest(s), r.inputs.Paced
+		if current := r.current.Load(); current == nil || current.Digest != s.Digest {
+			r.serveLocked(s)
+		}
 	}
 	close(r.updated)
 	r.updated = make(chan struct{})
@@ -130,40 +135,23 @@ func (r *Registry) Update(change func(*Inputs)) *pannier.Snapshot {
 // Rejudge returns the snapshot that follows from what the judges say now.
 func (r *Registry) Rejudge() *pannier.Snapshot { return r.Update(func(*Inputs) {}) }
 
-// replaceLocked serves a snapshot of the inputs, where it shows anything else than the current one.
-func (r *Registry) replaceLocked() {
-	var s *pannier.Snapshot
-	s, r.assessment = build(r.inputs, r.assessment)
-	if current := r.current.Load(); current != nil && current.Digest == s.Digest {
-		return
+// serveLocked replaces the current snapshot. One with the digest of the last one keeps its version, also over a restart.
+func (r *Registry) serveLocked(s *pannier.Snapshot) {
+	if s.Digest != r.last.Digest || r.last.Version == 0 {
+		r.last = Mark{Version: max(r.last.Version+1, r.first), Digest: s.Digest}
 	}
-	s.Version, s.Time = r.versionLocked(s.Digest), time.Now().UTC()
+	s.Version, s.Time = r.last.Version, time.Now().UTC()
 	r.current.Store(s)
 	r.metrics.observe(s)
-	r.announceLocked(s)
-	if r.remember != nil {
-		r.remember(r.last)
-	}
-}
-
-// versionLocked returns the version of a snapshot. A snapshot with the digest of the one before keeps its version, also over
-// a restart.
-func (r *Registry) versionLocked(digest pannier.Digest) uint64 {
-	if digest == r.last.Digest && r.last.Version > 0 {
-		return r.last.Version
-	}
-	r.last = Mark{Version: max(r.last.Version+1, r.first), Digest: digest}
-	return r.last.Version
-}
-
-// announceLocked puts the snapshot into the slot of every subscriber, in the place of one that was not fetched.
-func (r *Registry) announceLocked(s *pannier.Snapshot) {
-	for slot := range r.subscribers {
+	for slot := range r.subscribers { // takes the place of one that was not fetched
 		select {
 		case <-slot:
 		default:
 		}
 		slot <- s // only this method sends, under the lock, so the slot is empty
+	}
+	if r.remember != nil {
+		r.remember(r.last)
 	}
 }
 

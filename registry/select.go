@@ -46,16 +46,12 @@ func choose(skills []*pannier.Skill, w pannier.Workspace) (choices []choice, mis
 	}
 	for i, name := range w.Skills {
 		if !matched[i] && places[name] == i {
-			missing = append(missing, notThere(name))
+			missing = append(missing, pannier.Problem{
+				Code: "config.skill_missing", Severity: pannier.SeverityWarning, Path: pannier.WorkspaceFile, Field: "skills",
+				Message: fmt.Sprintf("the list under skills names %q, and there is no such folder below a root", name),
+				Hint:    "add the skill's folder, or remove the entry; it is found without a restart",
+			})
 		}
 	}
 	return choices, missing
-}
-
-func notThere(name string) pannier.Problem {
-	return pannier.Problem{
-		Code: "config.skill_missing", Severity: pannier.SeverityWarning, Path: pannier.WorkspaceFile, Field: "skills",
-		Message: fmt.Sprintf("the list under skills names %q, and there is no such folder below a root", name),
-		Hint:    "add the skill's folder, or remove the entry; it is found without a restart",
-	}
 }

@@ -42,7 +42,12 @@ func Changes(before, after *pannier.Snapshot) iter.Seq2[*pannier.Entry, *pannier
 				was, is = was[1:], is[1:]
 				continue
 			}
-			slug := leastSlug(was, is)
+			slug := "" // the one that comes first
+			if len(is) == 0 || len(was) > 0 && was[0].Slug < is[0].Slug {
+				slug = was[0].Slug
+			} else {
+				slug = is[0].Slug
+			}
 			var old, now []*pannier.Entry
 			old, was = cutSlug(was, slug)
 			now, is = cutSlug(is, slug)
@@ -51,14 +56,6 @@ func Changes(before, after *pannier.Snapshot) iter.Seq2[*pannier.Entry, *pannier
 			}
 		}
 	}
-}
-
-// leastSlug returns the slug that comes first in two lists, of which one is not empty.
-func leastSlug(a, b []*pannier.Entry) string {
-	if len(b) == 0 || len(a) > 0 && a[0].Slug < b[0].Slug {
-		return a[0].Slug
-	}
-	return b[0].Slug
 }
 
 // cutSlug cuts the entries of a slug, ordered by path, from the beginning of a list.

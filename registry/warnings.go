@@ -27,7 +27,12 @@ func Warnings(before, after *pannier.Snapshot) []pannier.SkillWarning {
 	if before == nil {
 		before, worst = &pannier.Snapshot{}, pannier.SeverityError
 	}
-	warnings := newContests(before, after)
+	var warnings []pannier.SkillWarning
+	for _, p := range after.Problems { // slugs that were not contested before, or not by the same skills
+		if p.Code == kindContested && !slices.Contains(before.Problems, p) {
+			warnings = append(warnings, pannier.SkillWarning{Name: p.Path, Kind: kindContested, Detail: p.Message})
+		}
+	}
 	warnings = append(warnings, newCollisions(before, after)...)
 	names := map[string]bool{} // that are new
 	for old, now := range Changes(before, after) {
@@ -48,16 +53,6 @@ func Warnings(before, after *pannier.Snapshot) []pannier.SkillWarning {
 	}
 	if more := len(warnings) - maxWarnings; more > 0 {
 		warnings = append(warnings[:maxWarnings], pannier.SkillWarning{Kind: kindMore, Detail: fmt.Sprintf("there are %d more; `pannier list` shows all", more)})
-	}
-	return warnings
-}
-
-// newContests returns the contested slugs that were not contested before, or not by the same skills.
-func newContests(before, after *pannier.Snapshot) (warnings []pannier.SkillWarning) {
-	for _, p := range after.Problems {
-		if p.Code == kindContested && !slices.Contains(before.Problems, p) {
-			warnings = append(warnings, pannier.SkillWarning{Name: p.Path, Kind: kindContested, Detail: p.Message})
-		}
 	}
 	return warnings
 }
