@@ -179,6 +179,6 @@ func (s *Server) build(snapshot *pannier.Snapshot) *view {
 	}
 	v = s.newView(snapshot)
 	s.views.Store(v)
-	s.entries.keep(v)
+	s.entries.keep(snapshot)
 	return v
 }

@@ -69,7 +69,7 @@ func (s *Server) announce(snapshot *pannier.Snapshot) {
 		s.building.Lock()
 		defer s.building.Unlock()
 		s.views.Store(nil)
-		s.entries.drop()
+		s.entries.keep(nil)
 		return
 	}
 	now := s.listsOf(s.build(snapshot))

@@ -18,13 +18,8 @@ import (
 // modernVersion is the first version of the protocol without sessions.
 const modernVersion = "2026-07-28"
 
+// modernKey is of a context whose request is of the protocol without sessions.
 type modernKey struct{}
-
-// isModern reports whether the request of a context is of the protocol without sessions.
-func isModern(ctx context.Context) bool {
-	modern, _ := ctx.Value(modernKey{}).(bool)
-	return modern
-}
 
 // receive answers the lists and calls that depend on the snapshot, and leaves everything else to the SDK.
 func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
@@ -107,7 +102,7 @@ type page struct {
 }
 
 func newPage(ctx context.Context) page {
-	if !isModern(ctx) {
+	if modern, _ := ctx.Value(modernKey{}).(bool); !modern {
 		return page{}
 	}
 	hint := ttl

@@ -49,16 +49,14 @@ func (s *sessions) enter(id, caller string) (leave func(), ok bool) {
 	}
 	now.open++
 	now.timer.Stop()
-	return func() { s.leave(now) }, true
-}
-
-func (s *sessions) leave(now *session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if now.open--; now.open == 0 {
-		now.idle = time.Now()
-		now.timer.Reset(sessionIdle)
-	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if now.open--; now.open == 0 {
+			now.idle = time.Now()
+			now.timer.Reset(sessionIdle)
+		}
+	}, true
 }
 
 // admit makes room for a request that may begin a session, and reports whether there is any. The sessions of the caller end first,

@@ -132,8 +132,8 @@ func (s *Server) entry(ctx context.Context, e *pannier.Entry, maxAge time.Durati
 	if err != nil {
 		return shown{}, err
 	}
-	if kept, ok := s.entries.get(e, m); ok {
-		return kept, nil
+	if kept, ok := s.entries.get(e.Slug); ok && kept.skill == e.Skill && kept.of == m.Digest {
+		return kept.shown, nil
 	}
 	description, err := checkFrontmatter(e, m.Frontmatter)
 	if err != nil {
@@ -196,19 +196,16 @@ type cachedEntry struct {
 	shown
 }
 
-func (c *entryCache) get(e *pannier.Entry, m pannier.Manifest) (shown, bool) {
+func (c *entryCache) get(slug string) (cachedEntry, bool) {
 	c.mu.Lock()
-	kept, ok := c.bySlug[e.Slug]
-	c.mu.Unlock()
-	return kept.shown, ok && kept.skill == e.Skill && kept.of == m.Digest
+	defer c.mu.Unlock()
+	kept, ok := c.bySlug[slug]
+	return kept, ok
 }
 
 func (c *entryCache) put(e *pannier.Entry, m pannier.Manifest, fresh shown) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.bySlug == nil {
-		c.bySlug = map[string]cachedEntry{}
-	}
 	c.total -= c.bySlug[e.Slug].bytes
 	delete(c.bySlug, e.Slug)
 	if c.total+fresh.bytes <= maxCachedEntries {
@@ -217,20 +214,18 @@ func (c *entryCache) put(e *pannier.Entry, m pannier.Manifest, fresh shown) {
 	}
 }
 
-// keep drops what a view does not serve.
-func (c *entryCache) keep(v *view) {
+// keep drops what a snapshot does not have; nil has nothing.
+func (c *entryCache) keep(s *pannier.Snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if s == nil || c.bySlug == nil {
+		c.bySlug, c.total = map[string]cachedEntry{}, 0
+		return
+	}
 	for slug, kept := range c.bySlug {
-		if e, ok := v.snapshot.Lookup(slug); !ok || e.Skill != kept.skill {
+		if e, ok := s.Lookup(slug); !ok || e.Skill != kept.skill {
 			c.total -= kept.bytes
 			delete(c.bySlug, slug)
 		}
 	}
-}
-
-func (c *entryCache) drop() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.bySlug, c.total = nil, 0
 }

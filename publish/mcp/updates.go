@@ -63,22 +63,18 @@ func (s *subscriptions) check(ctx context.Context) {
 			continue
 		}
 		for uri, digest := range digests {
-			if digest != files[uri].digest {
-				s.report(ctx, uri, digest)
+			if digest == files[uri].digest {
+				continue
+			}
+			s.mu.Lock()
+			if now := s.files[uri]; now != nil {
+				now.digest = digest
+			}
+			s.mu.Unlock()
+			if err := s.server.sdk.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
+				s.server.Logger.Debug("host not told of a change", "uri", uri, "error", err)
 			}
 		}
-	}
-}
-
-// report tells hosts that a file has another digest.
-func (s *subscriptions) report(ctx context.Context, uri string, digest pannier.Digest) {
-	s.mu.Lock()
-	if now := s.files[uri]; now != nil {
-		now.digest = digest
-	}
-	s.mu.Unlock()
-	if err := s.server.sdk.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
-		s.server.Logger.Debug("host not told of a change", "uri", uri, "error", err)
 	}
 }
 

@@ -50,7 +50,13 @@ func (s *Server) newView(snapshot *pannier.Snapshot) *view {
 		v.commands[c.Name] = c
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.commands)) {
-		v.prompts = append(v.prompts, promptOf(v.commands[name]))
+		c := v.commands[name]
+		v.prompts = append(v.prompts, &sdk.Prompt{
+			Name: c.Name, Title: cmp.Or(c.Command, c.Slug), Description: pannier.CleanLine(c.Description),
+			Arguments: []*sdk.PromptArgument{{
+				Name: argsName, Description: pannier.CleanLine(cmp.Or(c.Args, "what the skill is to work on")),
+			}},
+		})
 	}
 	v.lists.prompts = pannier.DigestOf(encode(v.prompts))
 	if s.Tools {
@@ -80,17 +86,6 @@ func nameFault(e *pannier.Entry) string {
 		return "its name is not made of lower-case ASCII letters, digits and single hyphens, 64 at most"
 	}
 	return ""
-}
-
-func promptOf(c pannier.SkillCommand) *sdk.Prompt {
-	about := "what the skill is to work on"
-	if c.Args != "" {
-		about = c.Args
-	}
-	return &sdk.Prompt{
-		Name: c.Name, Title: cmp.Or(c.Command, c.Slug), Description: pannier.CleanLine(c.Description),
-		Arguments: []*sdk.PromptArgument{{Name: argsName, Description: pannier.CleanLine(about)}},
-	}
 }
 
 // encode encodes a value that is made of texts and numbers.
