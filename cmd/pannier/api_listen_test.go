@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -26,16 +25,7 @@ import (
 
 // apiAddress returns where a sidecar with --api-listen listens.
 func (s *sidecarUnderTest) apiAddress(t *testing.T) string {
-	t.Helper()
-	var found []string
-	eventually(t, "the address is in the log", func() error {
-		found = regexp.MustCompile(`serving the API: address=(\S+)`).FindStringSubmatch(s.log.String())
-		if found == nil {
-			return errors.New("not yet")
-		}
-		return nil
-	})
-	return found[1]
+	return s.loggedAddress(t, "serving the API: address=")
 }
 
 // newTokens makes a token of each scope, called by it. The texts lie in files with those names beside the file of tokens.
@@ -216,10 +206,7 @@ func TestAPIWithTLS(t *testing.T) {
 func (s *sidecarUnderTest) checkCommands(t *testing.T, url, tokens, ca string) {
 	t.Helper()
 	s.write(t, skillScript("pdf", "Reads it."))
-	eventually(t, "the skill is served", func() error {
-		_, err := s.entry(t, "pdf")
-		return err
-	})
+	s.listed(t, "pdf")
 	for _, tt := range []struct {
 		token, command, want string
 		code                 int

@@ -214,14 +214,9 @@ func startExample(t *testing.T, e example, socket string) (p *process, prompts *
 }
 
 // seen waits until a text has been printed.
-func seen(t *testing.T, b *lockedBuffer, text string) {
+func seen(t testing.TB, b *lockedBuffer, text string) {
 	t.Helper()
-	eventually(t, "the example prints "+text, func() error {
-		if !strings.Contains(b.String(), text) {
-			return errors.New("it has not yet")
-		}
-		return nil
-	})
+	until(t, text+" is printed", func() bool { return strings.Contains(b.String(), text) })
 }
 
 // TestExampleAgents follows an agent over two lives of the sidecar: one that keeps its events, and one that begins with

@@ -102,6 +102,17 @@ func (s *sidecarUnderTest) metric(t *testing.T, series string) float64 {
 	return 0
 }
 
+// metricIs waits until a series of the metrics has a value.
+func (s *sidecarUnderTest) metricIs(t *testing.T, series string, want float64) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%s is %v", series, want), func() error {
+		if got := s.metric(t, series); got != want {
+			return fmt.Errorf("it is %v", got)
+		}
+		return nil
+	})
+}
+
 // heard checks that the kernel told of everything: no resync found anything. One that follows a jump of the machine's clock may
 // have, because it can come before the event does.
 func (s *sidecarUnderTest) heard(t *testing.T) {

@@ -18,7 +18,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -26,16 +25,15 @@ import (
 
 // listenAddress returns where a sidecar with --listen listens.
 func (s *sidecarUnderTest) listenAddress(t *testing.T) string {
+	return s.loggedAddress(t, "serving metrics and probes: address=")
+}
+
+// loggedAddress returns what follows a text in the log.
+func (s *sidecarUnderTest) loggedAddress(t *testing.T, after string) string {
 	t.Helper()
-	var found []string
-	eventually(t, "the address is in the log", func() error {
-		found = regexp.MustCompile(`serving metrics and probes: address=(\S+)`).FindStringSubmatch(s.log.String())
-		if found == nil {
-			return errors.New("not yet")
-		}
-		return nil
-	})
-	return found[1]
+	s.logs(t, after)
+	_, rest, _ := strings.Cut(s.log.String(), after)
+	return strings.Fields(rest)[0]
 }
 
 // fetch returns the status and the body of an answer; each request has a connection of its own.

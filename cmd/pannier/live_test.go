@@ -152,10 +152,7 @@ func TestPlatformThatWasAwayGetsTheNewestCardAlone(t *testing.T) {
 	defer away.Stop()
 	for i := range 5 {
 		s.write(t, skillScript(fmt.Sprintf("step-%d", i), "Made meanwhile."))
-		eventually(t, "the skill is served", func() error {
-			_, err := s.entry(t, fmt.Sprintf("step-%d", i))
-			return err
-		})
+		s.listed(t, fmt.Sprintf("step-%d", i))
 	}
 	<-away.C
 	h, err := s.Health(t.Context())

@@ -97,12 +97,7 @@ func TestLogThatIsReadAgain(t *testing.T) {
 			defer close(ended)
 			io.Copy(read, r)
 		}()
-		eventually(t, "the log tells what is missing", func() error {
-			if !strings.Contains(read.String(), tt.told) {
-				return fmt.Errorf("%d bytes do not", len(read.String()))
-			}
-			return nil
-		})
+		seen(t, read, tt.told)
 		s.stops(t)
 		<-ended
 		if !strings.Contains(read.String(), "stopped") || !strings.HasSuffix(read.String(), "\n") {

@@ -187,7 +187,7 @@ func (p *process) stops(t testing.TB) {
 // logs waits until the process has logged a text.
 func (p *process) logs(t testing.TB, text string) {
 	t.Helper()
-	until(t, "the log has "+text, func() bool { return strings.Contains(p.log.String(), text) })
+	seen(t, p.log, text)
 }
 
 // sidecarUnderTest is a sidecar process on a workspace of its own.
@@ -242,6 +242,12 @@ func (s *sidecarUnderTest) entry(t *testing.T, slug string) (*pannier.Entry, err
 		}
 	}
 	return &pannier.Entry{}, fmt.Errorf("no skill %q among %d", slug, len(list.Skills))
+}
+
+// listed waits until a skill is listed, usable or not.
+func (s *sidecarUnderTest) listed(t *testing.T, slug string) {
+	t.Helper()
+	eventually(t, slug+" is listed", func() error { _, err := s.entry(t, slug); return err })
 }
 
 // settled waits until everything that was written is served and the platform has the card of it.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -15,18 +14,9 @@ func TestReloadMetrics(t *testing.T) {
 	workspace, _ := oneSkill(t)
 	s := startFault(t, workspace)
 	s.serves(t, "one", number(0))
-	is := func(want float64) {
-		t.Helper()
-		eventually(t, fmt.Sprintf("%s is %v", successful, want), func() error {
-			if got := s.metric(t, successful); got != want {
-				return fmt.Errorf("it is %v", got)
-			}
-			return nil
-		})
-	}
-	is(1)
+	s.metricIs(t, successful, 1)
 	s.write(t, "printf 'skills: [one\\n' > config.yaml")
-	is(0)
+	s.metricIs(t, successful, 0)
 	before := s.metric(t, success)
 	if before == 0 || before > s.metric(t, "pannier_last_scan_timestamp_seconds") {
 		t.Errorf("%s is %v", success, before)
@@ -38,7 +28,7 @@ func TestReloadMetrics(t *testing.T) {
 		t.Errorf("%s has changed from %v to %v while config.yaml is broken", success, before, got)
 	}
 	s.write(t, "printf 'skills: [one]\\n' > config.yaml")
-	is(1)
+	s.metricIs(t, successful, 1)
 	if got := s.metric(t, success); got <= before {
 		t.Errorf("%s is %v after the repair, and was %v", success, got, before)
 	}

@@ -98,10 +98,7 @@ func TestKilledSidecarLeavesTheNewestCardToTheNext(t *testing.T) {
 	args := []string{"--platform-url", "http://" + platform.addr, "--platform-token-file", tokenFile(t), "--state-dir", stateDir}
 	s := startSidecar(t, w, args...)
 	s.write(t, skillScript("unsent", "Never reached the platform."))
-	eventually(t, "the skill is served", func() error {
-		_, err := s.entry(t, "unsent")
-		return err
-	})
+	s.listed(t, "unsent")
 	s.process.kill()
 	platform.up(t)
 	s = startSidecar(t, w, args...)
@@ -177,19 +174,9 @@ func TestEventsAreFollowed(t *testing.T) {
 	t.Cleanup(func() { follower.Process.Kill(); <-ended; ended <- nil })
 
 	s.write(t, skillScript("told", "Makes an event."))
-	eventually(t, "the follower is told of the skill", func() error {
-		if !strings.Contains(out.String(), `"added":["told"]`) {
-			return fmt.Errorf("printed %q", out)
-		}
-		return nil
-	})
+	seen(t, out, `"added":["told"]`)
 	must(s.Content(t.Context(), "told"))(t)
-	eventually(t, "the follower is told of the load", func() error {
-		if !strings.Contains(out.String(), `"type":"skill_loaded"`) {
-			return fmt.Errorf("printed %q", out)
-		}
-		return nil
-	})
+	seen(t, out, `"type":"skill_loaded"`)
 	for line := range strings.Lines(out.String()) {
 		var e pannier.Event
 		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Seq == 0 || e.WorkspaceID != testWorkspaceID || e.Time.IsZero() {
@@ -206,10 +193,7 @@ func TestReaderThatWasAwayTooLongGetsTheWhole(t *testing.T) {
 	t.Parallel()
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off")
 	s.write(t, skillScript("kept", "Is in the catalog."))
-	eventually(t, "the skill is served", func() error {
-		_, err := s.entry(t, "kept")
-		return err
-	})
+	s.listed(t, "kept")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var first pannier.Event

@@ -65,10 +65,7 @@ func TestStartWaitsForNobody(t *testing.T) {
 		checkProbe(t, s.socket, exitYes, "", flag)
 	}
 	writeIn(t, filepath.Dir(w), "mkdir -p later; cd later; "+skillScript("first", "Comes with the workspace."))
-	eventually(t, "the skill is served", func() error {
-		_, err := s.entry(t, "first")
-		return err
-	})
+	s.listed(t, "first")
 	until(t, "the platform hangs", func() bool { return platform.taken() != 0 })
 	for _, flag := range []string{"--startup", "--ready", "--live"} {
 		checkProbe(t, s.socket, exitYes, "", flag)

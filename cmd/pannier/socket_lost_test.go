@@ -50,6 +50,17 @@ func answersAt(t *testing.T, socket string) {
 	})
 }
 
+// becomes waits until an address is answered with a status and a text.
+func becomes(t *testing.T, url string, want int, text string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%s is answered with %d", url, want), func() error {
+		if status, body := fetch(t, http.DefaultClient, url, "", ""); status != want || !strings.Contains(body, text) {
+			return fmt.Errorf("%d %s", status, body)
+		}
+		return nil
+	})
+}
+
 func remove(t *testing.T, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
@@ -88,12 +99,7 @@ func TestSocketFileThatIsReplaced(t *testing.T) {
 	kept := keepConnection(t, s.socket)
 	remove(t, s.socket)
 	need(t, os.WriteFile(s.socket, []byte("kept"), 0o600))
-	eventually(t, "the sidecar is not live", func() error {
-		if status, body := fetch(t, http.DefaultClient, live, "", ""); status != http.StatusServiceUnavailable || !strings.Contains(body, s.socket) {
-			return fmt.Errorf("%d %s", status, body)
-		}
-		return nil
-	})
+	becomes(t, live, http.StatusServiceUnavailable, s.socket)
 	if status, body := kept.get(t, "/v1/health"); status != http.StatusOK || !strings.Contains(body, `"socket_lost"`) {
 		t.Errorf("health on the kept connection: %d %s", status, body)
 	}
@@ -102,12 +108,7 @@ func TestSocketFileThatIsReplaced(t *testing.T) {
 	}
 	remove(t, s.socket)
 	answersAt(t, s.socket)
-	eventually(t, "the sidecar is live", func() error {
-		if status, body := fetch(t, http.DefaultClient, live, "", ""); status != http.StatusOK {
-			return fmt.Errorf("%d %s", status, body)
-		}
-		return nil
-	})
+	becomes(t, live, http.StatusOK, "")
 }
 
 // TestSocketOfAnotherSidecarIsNotTaken removes the socket and the lock of one sidecar, and starts another one there before
@@ -128,12 +129,7 @@ func TestSocketOfAnotherSidecarIsNotTaken(t *testing.T) {
 		}
 		need(t, os.Rename(first.socket+".new", first.socket+name))
 	}
-	eventually(t, "the first sidecar is not live", func() error {
-		if status, body := fetch(t, http.DefaultClient, live, "", ""); status != http.StatusServiceUnavailable {
-			return fmt.Errorf("%d %s", status, body)
-		}
-		return nil
-	})
+	becomes(t, live, http.StatusServiceUnavailable, "")
 	c := client.New(first.socket)
 	defer c.Close()
 	for until := time.Now().Add(3 * time.Second); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
