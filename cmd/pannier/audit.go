@@ -63,11 +63,12 @@ func (a *auditing) run(cmd *cobra.Command, args []string) error {
 	stdin := len(args) == 1 && args[0] == "-"
 	switch {
 	case !slices.Contains(lint.Profiles(), a.options.Profile) && !slices.Contains(profile.Names(), a.options.Profile):
-		return &exitError{code: exitUnknown, message: fmt.Sprintf("unknown profile %q", a.options.Profile), hint: "give one of " + strings.Join(lint.Profiles(), ", ")}
+		return failure(fmt.Sprintf("unknown profile %q", a.options.Profile),
+			"give one of "+strings.Join(lint.Profiles(), ", "))
 	case a.dryRun && !a.fix:
-		return &exitError{code: exitUnknown, message: "--dry-run needs --fix", hint: "add --fix"}
+		return failure("--dry-run needs --fix", "add --fix")
 	case stdin && a.fix:
-		return &exitError{code: exitUnknown, message: "standard input cannot be fixed in place", hint: "name the directory of the SKILL.md"}
+		return failure("standard input cannot be fixed in place", "name the directory of the SKILL.md")
 	}
 	if stdin {
 		return a.text(cmd.Context(), cmd.InOrStdin())
@@ -123,7 +124,7 @@ func (a *auditing) target(args []string) error {
 		args = []string{"."}
 	}
 	if a.flags.Changed("workspace") {
-		return &exitError{code: exitUnknown, message: "two directories given: an argument and --workspace", hint: "give one of them"}
+		return failure("two directories given: an argument and --workspace", "give one of them")
 	}
 	dir, err := filepath.Abs(args[0])
 	if err != nil {
@@ -132,7 +133,8 @@ func (a *auditing) target(args []string) error {
 	if err := checkDirectory(dir); err != nil {
 		return err
 	}
-	if entries, err := os.ReadDir(dir); err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() && pannier.IsSkillFile(e.Name()) }) {
+	isSkillFile := func(e os.DirEntry) bool { return !e.IsDir() && pannier.IsSkillFile(e.Name()) }
+	if entries, err := os.ReadDir(dir); err == nil && slices.ContainsFunc(entries, isSkillFile) {
 		return a.auditSkill(dir)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, pannier.WorkspaceFile)); err == nil {
@@ -153,9 +155,10 @@ func checkDirectory(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil:
-		return &exitError{code: exitUnknown, message: fmt.Sprintf("cannot audit %s: %v", dir, errors.Unwrap(err)), hint: "name a workspace, a skill, or a directory of skills"}
+		return failure(fmt.Sprintf("cannot audit %s: %v", dir, errors.Unwrap(err)),
+			"name a workspace, a skill, or a directory of skills")
 	case !info.IsDir():
-		return &exitError{code: exitUnknown, message: dir + " is not a directory", hint: "name its directory, or pipe it: `pannier audit - < FILE`"}
+		return failure(dir+" is not a directory", "name its directory, or pipe it: `pannier audit - < FILE`")
 	}
 	return nil
 }
@@ -226,7 +229,7 @@ func (a *auditing) applyFixes(ctx context.Context, report lint.Report) (lint.Rep
 	}
 	fmt.Fprintf(to.out, "%s %s\n", plain.Count(len(fixes)-len(failed), "file"), words)
 	if len(failed) > 0 {
-		return report, &exitError{code: exitUnknown, message: strings.Join(failed, "\n"), hint: "check the permissions and other writers, then audit again"}
+		return report, failure(strings.Join(failed, "\n"), "check the permissions and other writers, then audit again")
 	}
 	if a.dryRun || len(fixes) == 0 {
 		return report, nil
@@ -253,9 +256,10 @@ func (a *auditing) conclude(r lint.Report) error {
 	unknown := slices.ContainsFunc(r.Problems, func(p pannier.Problem) bool { return p.Severity == pannier.SeverityError })
 	switch {
 	case unknown:
-		return &exitError{code: exitUnknown, message: "config.yaml or a directory of skills is not readable; the report may be incomplete", hint: "fix that first, then audit again"}
+		return failure("config.yaml or a directory of skills is not readable; the report may be incomplete",
+			"fix that first, then audit again")
 	case len(r.Skills) == 0 && (a.bare || a.options.Only != ""):
-		return &exitError{code: exitUnknown, message: "no skill found in " + a.base, hint: "name a workspace, a skill, or a directory of skills"}
+		return failure("no skill found in "+a.base, "name a workspace, a skill, or a directory of skills")
 	case r.Summary.Failed > 0, a.options.Strict && r.Summary.Warnings > 0:
 		return &exitError{code: exitNo}
 	}

@@ -58,7 +58,8 @@ below the state directory.`,
 					return unreadableAudit(err)
 				}
 				if _, err := os.Stat(s.Workspace); err != nil && len(entries) == 0 { // one that was removed may still have a log
-					return &exitError{code: exitUnknown, message: "no audit log: " + err.Error(), hint: "name the agent's configuration directory with --workspace"}
+					return failure("no audit log: "+err.Error(),
+						"name the agent's configuration directory with --workspace")
 				}
 				return output(p, p.printAuditLog)(pannier.AuditList{Entries: entries}, nil)
 			})
@@ -70,13 +71,14 @@ below the state directory.`,
 
 func auditDirectory(s config.Settings) (string, error) {
 	if s.StateDir == config.StateNone {
-		return "", &exitError{code: exitUnknown, message: "the state is kept in memory; the audit log is not on disk", hint: "name the sidecar's directory with PANNIER_STATE_DIR"}
+		return "", failure("the state is kept in memory; the audit log is not on disk",
+			"name the sidecar's directory with PANNIER_STATE_DIR")
 	}
 	return sidecar.AuditDirectory(s), nil
 }
 
 func unreadableAudit(err error) error {
-	return &exitError{code: exitUnknown, message: err.Error(), hint: "run as the sidecar's user, or name its directory with PANNIER_STATE_DIR"}
+	return failure(err.Error(), "run as the sidecar's user, or name its directory with PANNIER_STATE_DIR")
 }
 
 func (s streams) printAuditLog(list pannier.AuditList) error {
@@ -87,7 +89,8 @@ func (s streams) printAuditLog(list pannier.AuditList) error {
 	rows := [][]string{{"SEQ", "TIME", "ACTION", "PHASE", "WHO", "SLUG", "ERROR"}}
 	for _, e := range list.Entries {
 		rows = append(rows, []string{
-			strconv.FormatUint(e.Seq, 10), e.Time.Format(time.RFC3339), e.Action, string(e.Phase), e.Actor.Owner(), plain.Shorten(e.Slug, 40), plain.Shorten(e.Error, 80),
+			strconv.FormatUint(e.Seq, 10), e.Time.Format(time.RFC3339), e.Action, string(e.Phase), e.Actor.Owner(),
+			plain.Shorten(e.Slug, 40), plain.Shorten(e.Error, 80),
 		})
 	}
 	return s.table(rows, columnPaint{6, s.paint.bad})
@@ -113,7 +116,7 @@ workspace below the state directory.`,
 			if expect != "" {
 				parsed, err := audit.ParsePoint(expect)
 				if err != nil {
-					return &exitError{code: exitUnknown, message: "--expect: " + err.Error(), hint: `give what "pannier audit-log verify" printed before`}
+					return failure("--expect: "+err.Error(), `give what "pannier audit-log verify" printed before`)
 				}
 				point = &parsed
 			}
@@ -128,7 +131,8 @@ workspace below the state directory.`,
 				check := audit.Check(cmd.Context(), dir, point)
 				if check.OK && check.Entries == 0 {
 					if _, err := os.Stat(filepath.Dir(dir)); err != nil {
-						return &exitError{code: exitUnknown, message: "there is no audit log: " + err.Error(), hint: "name the sidecar's state directory with PANNIER_STATE_DIR, and its workspace with --workspace"}
+						return failure("there is no audit log: "+err.Error(),
+							"name the sidecar's state directory with PANNIER_STATE_DIR, and its workspace with --workspace")
 					}
 				}
 				return p.concludeVerify(check, nil)
@@ -145,7 +149,8 @@ func (p *program) concludeVerify(check pannier.AuditCheck, err error) error {
 	}
 	err = output(p, p.printAuditCheck)(check, err)
 	if err == nil && check.Broken {
-		err = &exitError{code: exitNo, message: "the audit log was changed: " + check.Error, hint: "keep a copy of the directory, and compare it with shipped copies"}
+		err = answerNo("the audit log was changed: "+check.Error,
+			"keep a copy of the directory, and compare it with shipped copies")
 	}
 	return err
 }

@@ -71,15 +71,15 @@ func (p *program) serveConsole(ctx context.Context, flags consoleFlags) error {
 	log := hclog.New(&hclog.LoggerOptions{Name: "console", Output: p.err, Level: hclog.Warn})
 	g, who, err := gateway.New(ctx, gateway.Options{Sidecar: endpoint, ReadOnly: flags.readOnly, Flags: shown, Logger: log})
 	if errors.Is(err, client.ErrNoSidecar) {
-		return &exitError{code: exitNoSidecar, message: "no sidecar answers any more", hint: "start one with `pannier run`, or name its socket with --socket"}
+		return &exitError{exitNoSidecar, "no sidecar answers any more", startHint}
 	}
 	if err != nil {
-		return &exitError{code: exitUnknown, message: err.Error(), hint: gateway.Hint(err)}
+		return failure(err.Error(), gateway.Hint(err))
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), flags.port).String())
 	if err != nil {
 		g.Close()
-		return &exitError{code: exitUnknown, message: err.Error(), hint: "choose another port with --listen-port"}
+		return failure(err.Error(), "choose another port with --listen-port")
 	}
 	page := consolePage{g, "http://" + ln.Addr().String() + console.Path}
 	forget := p.showConsole(page, who, flags)

@@ -85,7 +85,7 @@ func writeEnvironment(path string, env pannier.Environment) error {
 		return f.Chmod(0o644) // the sidecar may run as another user
 	}})
 	if err != nil {
-		return &exitError{code: exitUnknown, message: "write environment: " + err.Error(), hint: "name a file in a writable directory"}
+		return failure("write environment: "+err.Error(), "name a file in a writable directory")
 	}
 	return nil
 }

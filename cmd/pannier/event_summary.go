@@ -77,7 +77,8 @@ var summaries = map[pannier.EventType]func(json.RawMessage) (eventSummary, error
 		return s
 	}),
 	pannier.EventEnvironmentChanged: summaryOf(func(d pannier.EnvironmentChanged) eventSummary {
-		return eventSummary{"environment", fmt.Sprintf("of the %s: %s/%s, %s, %s", d.Source, d.OS, d.Arch, plain.Count(d.Bins, "program"), plain.Count(d.Env, "variable")), ""}
+		programs, variables := plain.Count(d.Bins, "program"), plain.Count(d.Env, "variable")
+		return eventSummary{"environment", fmt.Sprintf("of the %s: %s/%s, %s, %s", d.Source, d.OS, d.Arch, programs, variables), ""}
 	}),
 	pannier.EventPolicyChanged: summaryOf(func(d pannier.PolicyChanged) eventSummary {
 		return eventSummary{d.Slug, fmt.Sprintf("policy: enabled %t, implicit %t", d.Effective.Enabled, d.Effective.AllowImplicit), ""}

@@ -54,7 +54,7 @@ func askHealth(ctx context.Context, c *client.Client, slug string, kind pannier.
 		return nil, fmt.Errorf("decode skills/health: %w", err)
 	}
 	if len(result.Skills) == 0 {
-		return nil, &exitError{code: exitNo, message: fmt.Sprintf("skill %q not found", slug), hint: "run \"pannier list\" to see all skills"}
+		return nil, answerNo(fmt.Sprintf("skill %q not found", slug), "run \"pannier list\" to see all skills")
 	}
 	return result.Skills[0], nil
 }

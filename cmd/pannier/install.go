@@ -32,10 +32,8 @@ func (f *movingFlags) add(cmd *cobra.Command) {
 func (f *movingFlags) addExpected(cmd *cobra.Command) {
 	cmd.Flags().Func("expected-fingerprint", "change the skill only if it has this `fingerprint`", func(text string) (err error) {
 		if f.expected, err = pannier.ParseFingerprint(text); err != nil {
-			return &exitError{
-				code: exitUnknown, message: "invalid --expected-fingerprint: " + err.Error(),
-				hint: "give the fingerprint of `pannier show --json` while a sidecar runs: sha256: and 64 digits; leave the flag out to accept any",
-			}
+			return failure("invalid --expected-fingerprint: "+err.Error(),
+				"give the fingerprint of `pannier show --json` while a sidecar runs: sha256: and 64 digits; leave the flag out to accept any")
 		}
 		return nil
 	})
@@ -104,8 +102,10 @@ func (p *program) rollbackCommand() *cobra.Command {
 		"Restores the version of a skill that the last update replaced. One version is kept.", (*client.Client).Rollback)
 }
 
+type removal = func(*client.Client, context.Context, pannier.RemoveRequest) (pannier.InstallResult, error)
+
 // removalCommand is a command that changes a skill without bringing one.
-func (p *program) removalCommand(use, short, long string, do func(*client.Client, context.Context, pannier.RemoveRequest) (pannier.InstallResult, error)) *cobra.Command {
+func (p *program) removalCommand(use, short, long string, do removal) *cobra.Command {
 	var f movingFlags
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long,
@@ -133,7 +133,7 @@ func (p *program) removalCommand(use, short, long string, do func(*client.Client
 
 // notInstalled is the answer to the removal of a skill that neither pannier nor another installed.
 func notInstalled(ctx context.Context, c *client.Client, slug string) error {
-	e := &exitError{code: exitNo, message: fmt.Sprintf("skill %q is not installed", slug), hint: "run `pannier list` to see all skills"}
+	e := answerNo(fmt.Sprintf("skill %q is not installed", slug), "run `pannier list` to see all skills")
 	list, err := c.Skills(ctx, "", false)
 	if err != nil {
 		return err
@@ -153,7 +153,8 @@ func (p *program) move(cmd *cobra.Command, f movingFlags, slug, from string) err
 	}
 	defer src.close()
 	req := pannier.InstallRequest{
-		Slug: slug, SourceKind: pannier.SourceKind(f.kind), Expected: f.expected, AllowMissing: f.allowMissing, Accept: f.accept.request(), DryRun: f.dryRun,
+		Slug: slug, SourceKind: pannier.SourceKind(f.kind), Expected: f.expected, AllowMissing: f.allowMissing,
+		Accept: f.accept.request(), DryRun: f.dryRun,
 	}
 	return p.changing(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 		result, err := c.Install(ctx, req, pannier.InstallSource{Body: src, Name: src.name, Format: src.format})
@@ -173,13 +174,10 @@ func (p *program) move(cmd *cobra.Command, f movingFlags, slug, from string) err
 // chooseImplicitly lets the model choose an installed skill.
 func chooseImplicitly(ctx context.Context, c *client.Client, result *pannier.InstallResult) error {
 	if !result.DryRun {
-		yes := true
-		_, err := c.SetPolicy(ctx, result.Skill.Slug, result.Skill.SourceKind, pannier.PolicyChange{AllowImplicit: pannier.Toggle{Given: true, To: &yes}})
-		if err != nil {
-			return &exitError{
-				code: exitUnknown, message: fmt.Sprintf("skill %q is installed, but the model cannot choose it: %v", result.Skill.Slug, err),
-				hint: fmt.Sprintf("run `pannier policy set %s --implicit=true`", result.Skill.Slug),
-			}
+		implicit := pannier.PolicyChange{AllowImplicit: pannier.Toggle{Given: true, To: new(true)}}
+		if _, err := c.SetPolicy(ctx, result.Skill.Slug, result.Skill.SourceKind, implicit); err != nil {
+			return failure(fmt.Sprintf("skill %q is installed, but the model cannot choose it: %v", result.Skill.Slug, err),
+				fmt.Sprintf("run `pannier policy set %s --implicit=true`", result.Skill.Slug))
 		}
 	}
 	result.Problems = slices.DeleteFunc(result.Problems, func(p pannier.Problem) bool { return p.Code == "install.explicit_only" })

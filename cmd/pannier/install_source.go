@@ -33,14 +33,14 @@ func (p *program) openSource(ctx context.Context, from string) (*sourceBody, err
 	}
 	info, err := os.Stat(from)
 	if err != nil {
-		return nil, &exitError{code: exitUnknown, message: err.Error(), hint: "name the skill's folder, an archive of it, or - for standard input"}
+		return nil, failure(err.Error(), "name the skill's folder, an archive of it, or - for standard input")
 	}
 	if info.IsDir() {
 		return packFolder(ctx, from)
 	}
 	file, err := os.Open(from)
 	if err != nil {
-		return nil, &exitError{code: exitUnknown, message: err.Error()}
+		return nil, failure(err.Error(), "")
 	}
 	return &sourceBody{Reader: file, name: filepath.Base(from), close: func() { file.Close() }}, nil
 }
@@ -52,11 +52,11 @@ func packFolder(ctx context.Context, dir string) (*sourceBody, error) {
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, &exitError{code: exitUnknown, message: err.Error()}
+		return nil, failure(err.Error(), "")
 	}
 	files, skipped, err := filesToPack(root)
 	if err == nil && !slices.ContainsFunc(files, pannier.IsSkillFile) {
-		err = &exitError{code: exitNo, message: "no SKILL.md found in " + dir, hint: "name the folder of the skill"}
+		err = answerNo("no SKILL.md found in "+dir, "name the folder of the skill")
 	}
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
@@ -79,8 +79,8 @@ func packFolder(ctx context.Context, dir string) (*sourceBody, error) {
 // notPacked are directories that no skill is made of.
 var notPacked = append([]string{pannier.OwnDir, "__MACOSX", "node_modules", ".venv", "venv", "__pycache__"}, archive.VersionControl...)
 
-// filesToPack lists the files of a folder, and what is left out of it. A link is refused, because what it leads to would be missing, or would be
-// something else, where the skill is installed.
+// filesToPack lists the files of a folder, and what is left out of it. A link is refused, because what it leads to would be
+// missing, or would be something else, where the skill is installed.
 func filesToPack(root *os.Root) (files, skipped []string, err error) {
 	err = fs.WalkDir(root.FS(), ".", func(path string, e fs.DirEntry, err error) error {
 		switch {
@@ -99,10 +99,8 @@ func filesToPack(root *os.Root) (files, skipped []string, err error) {
 			if e.Type()&fs.ModeSymlink != 0 {
 				kind = "a link"
 			}
-			return &exitError{
-				code: exitNo, message: fmt.Sprintf("%s is %s; a skill can contain regular files only", path, kind),
-				hint: "replace it by the file itself, or remove it",
-			}
+			return answerNo(fmt.Sprintf("%s is %s; a skill can contain regular files only", path, kind),
+				"replace it by the file itself, or remove it")
 		}
 		files = append(files, path)
 		return nil
@@ -120,7 +118,7 @@ func (s *sourceBody) fault(err error) error {
 	case packing := <-s.packed:
 		s.packed <- packing // for close
 		if packing != nil && !errors.Is(packing, io.ErrClosedPipe) {
-			return &exitError{code: exitNo, message: packing.Error()}
+			return answerNo(packing.Error(), "")
 		}
 	default:
 	}

@@ -91,10 +91,8 @@ func knownToPolicy(ctx context.Context, c *client.Client, slug string, kind pann
 		}
 		slugs = append(slugs, policy.Slug)
 	}
-	e := &exitError{
-		code: exitNo, message: fmt.Sprintf("skill %q not found", slug),
-		hint: "run `pannier list` to see all skills; to set the policy of a skill that is not there yet, add --future",
-	}
+	e := answerNo(fmt.Sprintf("skill %q not found", slug),
+		"run `pannier list` to see all skills; to set the policy of a skill that is not there yet, add --future")
 	if kind != "" {
 		e.message = fmt.Sprintf("skill %q not found in roots of the kind %s", slug, kind)
 	}
@@ -105,7 +103,7 @@ func knownToPolicy(ctx context.Context, c *client.Client, slug string, kind pann
 // policyChange reads the switches. At least one must be given.
 func policyChange(enabled, implicit, offered string) (change pannier.PolicyChange, err error) {
 	if enabled == "" && implicit == "" && offered == "" {
-		return change, &exitError{code: exitUnknown, message: "nothing to change", hint: "give --enabled, --implicit or --tools"}
+		return change, failure("nothing to change", "give --enabled, --implicit or --tools")
 	}
 	for _, flag := range []struct {
 		name, text string
@@ -119,7 +117,7 @@ func policyChange(enabled, implicit, offered string) (change pannier.PolicyChang
 			value := flag.text == "true"
 			*flag.to = pannier.Toggle{Given: true, To: &value}
 		default:
-			return change, &exitError{code: exitUnknown, message: fmt.Sprintf("%s is %q", flag.name, flag.text), hint: "give true, false or default"}
+			return change, failure(fmt.Sprintf("%s is %q", flag.name, flag.text), "give true, false or default")
 		}
 	}
 	return change, nil
@@ -134,7 +132,8 @@ func (s streams) printPolicies(list pannier.PolicyList) error {
 	for _, policy := range list.Policies {
 		e := policy.Effective
 		rows = append(rows, []string{
-			plain.Shorten(policy.Slug, 40), string(policy.SourceKind), strconv.FormatBool(e.Enabled), string(e.Source), strconv.FormatBool(e.AllowImplicit), string(e.ImplicitSource),
+			plain.Shorten(policy.Slug, 40), string(policy.SourceKind), strconv.FormatBool(e.Enabled), string(e.Source),
+			strconv.FormatBool(e.AllowImplicit), string(e.ImplicitSource),
 		})
 	}
 	return s.table(rows, columnPaint{2, s.paint.negative})

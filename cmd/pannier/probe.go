@@ -61,13 +61,13 @@ Exit codes: 0 yes; 1 no; 2 failure; 3 no sidecar answers.`,
 // probeError returns the error of a probe by its cause: a negative answer, no sidecar, no answer in time, or a socket without
 // permission.
 func probeError(err error, socket string) error {
-	e := &exitError{code: exitUnknown, message: "reach the sidecar: " + err.Error()}
+	e := failure("reach the sidecar: "+err.Error(), "")
 	no, answered := errors.AsType[*client.Error](err)
 	switch {
 	case answered:
 		e.code, e.message, e.hint = exitNo, no.Detail, no.Hint
 	case errors.Is(err, client.ErrNoSidecar):
-		e.code, e.message, e.hint = exitNoSidecar, "no sidecar answers at "+socket, "start one with `pannier run`, or name its socket with --socket"
+		e = &exitError{exitNoSidecar, "no sidecar answers at " + socket, startHint}
 	case errors.Is(err, context.DeadlineExceeded):
 		e.code, e.message = exitNo, fmt.Sprintf("the sidecar at %s has not answered within %s", socket, probeTimeout)
 	case errors.Is(err, fs.ErrPermission):

@@ -43,13 +43,14 @@ standard input.`,
 			}
 			promotion, err := pannier.ParsePromotion(packet)
 			if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
-				return &exitError{code: exitNo, message: refusal.Message, hint: refusal.Hint}
+				return answerNo(refusal.Message, refusal.Hint)
 			}
 			if err != nil {
 				return err
 			}
 			if to == "" && !record {
-				return &exitError{code: exitUnknown, message: "promote needs a directory for the draft", hint: "name it with --to; --record alone sends the packet and writes nothing"}
+				return failure("promote needs a directory for the draft",
+					"name it with --to; --record alone sends the packet and writes nothing")
 			}
 			if to != "" { // before the promotion is recorded, which cannot be undone
 				err = p.draft(promotion, to)
@@ -89,7 +90,8 @@ func (p *program) printPromotion(recorded pannier.SkillPromotion) error {
 	if len(refused) == 0 {
 		return nil
 	}
-	return &exitError{code: exitNo, message: "recorded, but not accepted by " + strings.Join(refused, "; "), hint: "\"pannier health\" shows what still waits as promotion_pending"}
+	return answerNo("recorded, but not accepted by "+strings.Join(refused, "; "),
+		"\"pannier health\" shows what still waits as promotion_pending")
 }
 
 func readPacket(name string) ([]byte, error) {
@@ -97,14 +99,14 @@ func readPacket(name string) ([]byte, error) {
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return nil, &exitError{code: exitUnknown, message: err.Error()}
+			return nil, failure(err.Error(), "")
 		}
 		defer file.Close()
 		from = file
 	}
 	text, err := io.ReadAll(io.LimitReader(from, maxPacket+1))
 	if err == nil && len(text) > maxPacket {
-		err = &exitError{code: exitNo, message: fmt.Sprintf("the packet has more than %d bytes", maxPacket)}
+		err = answerNo(fmt.Sprintf("the packet has more than %d bytes", maxPacket), "")
 	}
 	return text, err
 }
@@ -117,16 +119,16 @@ func (p *program) draft(promotion pannier.Promotion, to string) error {
 		return err
 	}
 	if err := os.MkdirAll(to, 0o755); err != nil {
-		return &exitError{code: exitUnknown, message: err.Error()}
+		return failure(err.Error(), "")
 	}
 	if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
-		return &exitError{code: exitNo, message: dir + " exists", hint: "review it first, or name another directory with --to"}
+		return answerNo(dir+" exists", "review it first, or name another directory with --to")
 	} else if err != nil {
-		return &exitError{code: exitUnknown, message: err.Error()}
+		return failure(err.Error(), "")
 	}
 	file := filepath.Join(dir, pannier.SkillFile)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		return &exitError{code: exitUnknown, message: errors.Join(err, os.RemoveAll(dir)).Error()}
+		return failure(errors.Join(err, os.RemoveAll(dir)).Error(), "")
 	}
 	_, err := fmt.Fprintln(p.out, plain.Text(file))
 	return err
@@ -157,7 +159,8 @@ func (p *program) outsideWorkspace(dir string) error {
 			path = resolved
 		}
 		if rel, err := filepath.Rel(path, at); err == nil && filepath.IsLocal(rel) {
-			return &exitError{code: exitNo, message: at + " is in the workspace, where a draft would be served at once", hint: "name a directory elsewhere with --to, review the draft, and use `pannier install`"}
+			return answerNo(at+" is in the workspace, where a draft would be served at once",
+				"name a directory elsewhere with --to, review the draft, and use `pannier install`")
 		}
 	}
 	return nil

@@ -33,10 +33,10 @@ ClawHub accepts: a slug that fits a URL, text files only, at most 50 MB.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "" {
-				return &exitError{code: exitUnknown, message: "publish needs a directory", hint: "name it with --to"}
+				return failure("publish needs a directory", "name it with --to")
 			}
 			if by != "" && by != profile.NameClawHub {
-				return &exitError{code: exitUnknown, message: fmt.Sprintf("--profile is %q", by), hint: "leave it out, or write clawhub"}
+				return failure(fmt.Sprintf("--profile is %q", by), "leave it out, or write clawhub")
 			}
 			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				return p.publish(ctx, c, args[0], to, by)
@@ -68,7 +68,7 @@ func (p *program) publish(ctx context.Context, c *client.Client, slug, to, by st
 		case !errors.Is(err, errMoved):
 			return err
 		case try == publishTries:
-			return &exitError{code: exitUnknown, message: slug + " keeps changing; nothing was written", hint: "try again when it does not change"}
+			return failure(slug+" keeps changing; nothing was written", "try again when it does not change")
 		}
 	}
 }
@@ -138,31 +138,33 @@ func (p *program) printPublished(out published) error {
 // mayPublish refuses what a profile does, and a skill that is not known as a whole.
 func (p *program) mayPublish(skill pannier.Detail, by string) error {
 	if skill.Slug != pannier.Slugify(skill.Slug) || skill.Slug == "" { // it becomes the name of a directory
-		return &exitError{code: exitUnknown, message: fmt.Sprintf("unexpected slug %q in the response", skill.Slug), hint: "check that the address is that of a pannier server"}
+		return failure(fmt.Sprintf("unexpected slug %q in the response", skill.Slug),
+			"check that the address is that of a pannier server")
 	}
 	if skill.FilesTruncated {
-		return &exitError{code: exitNo, message: fmt.Sprintf("%s has too many files to list; nothing was written", skill.Slug), hint: "copy its directory, " + skill.Path}
+		return answerNo(fmt.Sprintf("%s has too many files to list; nothing was written", skill.Slug),
+			"copy its directory, "+skill.Path)
 	}
 	verdict := skill.Conformance[by]
 	if by == "" || verdict.Compliant {
 		return nil
 	}
 	p.printProblems(verdict.Issues)
-	return &exitError{code: exitNo, message: skill.Slug + " does not comply with " + by + "; nothing was written"}
+	return answerNo(skill.Slug+" does not comply with "+by+"; nothing was written", "")
 }
 
 // writeFolder writes files of a skill into a new directory: all of them, or none. settled, where it is not nil, says at the end
 // whether what was read belongs together.
 func writeFolder(dir string, files []pannier.File, read func(name string) ([]byte, error), settled func() error) error {
 	if _, err := os.Lstat(dir); err == nil {
-		return &exitError{code: exitNo, message: dir + " exists", hint: "remove it, or name another directory with --to"}
+		return answerNo(dir+" exists", "remove it, or name another directory with --to")
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return &exitError{code: exitUnknown, message: err.Error()}
+		return failure(err.Error(), "")
 	}
 	half, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+"-")
 	if err != nil {
-		return &exitError{code: exitUnknown, message: err.Error()}
+		return failure(err.Error(), "")
 	}
 	defer os.RemoveAll(half) // nothing is there any more once it has got its name
 	if err := writeFiles(half, files, read); err != nil {
@@ -191,7 +193,7 @@ func writeFiles(dir string, files []pannier.File, read func(name string) ([]byte
 			return err
 		}
 		if err := writeFile(root, f, content); err != nil {
-			return &exitError{code: exitUnknown, message: err.Error()}
+			return failure(err.Error(), "")
 		}
 	}
 	return nil

@@ -21,7 +21,7 @@ import (
 )
 
 // reading runs a command that reads. Without a sidecar it reads the directory itself, by the same code.
-func (p *program) reading(ctx context.Context, do func(context.Context, *client.Client) error) error {
+func (p *program) reading(ctx context.Context, do request) error {
 	return p.askingOr(ctx, do, func(s config.Settings) error {
 		if err := requireDirectory(s); err != nil {
 			return err
@@ -37,16 +37,18 @@ func (p *program) reading(ctx context.Context, do func(context.Context, *client.
 }
 
 // asking runs a command that needs a sidecar.
-func (p *program) asking(ctx context.Context, do func(context.Context, *client.Client) error) error {
+func (p *program) asking(ctx context.Context, do request) error {
 	return p.askingOr(ctx, do, noSidecar)
 }
 
+const startHint = "start one with `pannier run`, or name its socket with --socket"
+
 func noSidecar(s config.Settings) error {
-	return &exitError{code: exitNoSidecar, message: fmt.Sprintf("no sidecar for this workspace answers at %s", s.Socket), hint: "start one with `pannier run`, or name its socket with --socket"}
+	return &exitError{exitNoSidecar, "no sidecar for this workspace answers at " + s.Socket, startHint}
 }
 
 // askingOr asks the sidecar at --url, or the sidecar of the workspace. If no sidecar runs, it calls without.
-func (p *program) askingOr(ctx context.Context, do func(context.Context, *client.Client) error, without func(config.Settings) error) error {
+func (p *program) askingOr(ctx context.Context, do request, without func(config.Settings) error) error {
 	if asked, err := p.askRemote(ctx, do); asked {
 		return err
 	}
@@ -79,13 +81,11 @@ func (p *program) reach(ctx context.Context, s config.Settings) (*client.Client,
 		h, err = c.Health(asking)
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = &exitError{
-			code: exitUnknown, message: fmt.Sprintf("the sidecar at %s does not answer within %s", s.Socket, reachTimeout),
-			hint: "check its log; restarting it is safe",
-		}
+		err = failure(fmt.Sprintf("the sidecar at %s does not answer within %s", s.Socket, reachTimeout),
+			"check its log; restarting it is safe")
 	}
 	if errors.Is(err, os.ErrPermission) {
-		err = &exitError{code: exitUnknown, message: err.Error(), hint: "run as the user or the group of the socket"}
+		err = failure(err.Error(), "run as the user or the group of the socket")
 	}
 	if err == nil && s.WorkspaceGiven && !samePath(h.Workspace, s.Workspace) {
 		err = fmt.Errorf("%w for %s: the one at %s serves %s", client.ErrNoSidecar, s.Workspace, s.Socket, h.Workspace)
@@ -110,14 +110,13 @@ func requireDirectory(s config.Settings) error {
 	if info, err := os.Stat(s.Workspace); err == nil && info.IsDir() {
 		return nil
 	}
-	return &exitError{
-		code: exitUnknown, message: "no sidecar answers at " + s.Socket + ", and " + s.Workspace + " is not a directory",
-		hint: "name the agent's configuration directory with --workspace, or the sidecar's socket with --socket",
-	}
+	return failure("no sidecar answers at "+s.Socket+", and "+s.Workspace+" is not a directory",
+		"name the agent's configuration directory with --workspace, or the sidecar's socket with --socket")
 }
 
 var negativeAnswers = []int{
-	http.StatusNotFound, http.StatusConflict, http.StatusForbidden, http.StatusGone, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,
+	http.StatusNotFound, http.StatusConflict, http.StatusForbidden, http.StatusGone, http.StatusRequestEntityTooLarge,
+	http.StatusUnprocessableEntity,
 }
 
 func negative(err error) error {
@@ -133,7 +132,7 @@ func negative(err error) error {
 }
 
 // changing runs a command that changes the workspace. Without a sidecar it changes the directory itself, by the same code.
-func (p *program) changing(ctx context.Context, do func(context.Context, *client.Client) error) error {
+func (p *program) changing(ctx context.Context, do request) error {
 	return p.askingOr(ctx, do, func(s config.Settings) error {
 		if err := requireDirectory(s); err != nil {
 			return err

@@ -55,7 +55,7 @@ func withoutRemote(environ []string) []string {
 }
 
 // askRemote runs a command against the sidecar at --url. asked is false without --url.
-func (p *program) askRemote(ctx context.Context, do func(context.Context, *client.Client) error) (asked bool, err error) {
+func (p *program) askRemote(ctx context.Context, do request) (asked bool, err error) {
 	remote := p.remote.or(p.environ)
 	if remote.url == "" {
 		return false, nil
@@ -67,7 +67,7 @@ func (p *program) askRemote(ctx context.Context, do func(context.Context, *clien
 	defer c.Close()
 	err = negative(do(ctx, c))
 	if errors.Is(err, client.ErrNoSidecar) {
-		err = &exitError{code: exitNoSidecar, message: "no sidecar answers at " + remote.url, hint: "start one there with --api-listen, or name another address"}
+		err = &exitError{exitNoSidecar, "no sidecar answers at " + remote.url, "start one there with --api-listen, or name another address"}
 	}
 	return true, err
 }
@@ -77,7 +77,8 @@ func (f remoteFlags) client() (*client.Client, error) { return reached(f, client
 // reached returns what a function makes of the sidecar that the flags name.
 func reached[T any](f remoteFlags, open func(client.Remote) (T, error)) (none T, err error) {
 	if f.tokenFile == "" {
-		return none, &exitError{code: exitUnknown, message: "--url needs a token", hint: "name the file that holds it with --token-file or " + variableTokenFile}
+		return none, failure("--url needs a token",
+			"name the file that holds it with --token-file or "+variableTokenFile)
 	}
 	authorities, err := f.authorities()
 	if err != nil {
@@ -89,7 +90,7 @@ func reached[T any](f remoteFlags, open func(client.Remote) (T, error)) (none T,
 	}
 	opened, err := open(client.Remote{URL: f.url, Token: readToken, CAs: authorities})
 	if err != nil {
-		return none, &exitError{code: exitUnknown, message: "--url: " + err.Error(), hint: "write it like https://pannier.example:7443"}
+		return none, failure("--url: "+err.Error(), "write it like https://pannier.example:7443")
 	}
 	return opened, nil
 }
@@ -101,16 +102,18 @@ func (f remoteFlags) authorities() (*x509.CertPool, error) {
 	}
 	text, err := fsx.ReadAtMost(f.caFile, maxSecretFile)
 	if err != nil {
-		return nil, &exitError{code: exitUnknown, message: "read the certificate authorities: " + err.Error(), hint: "name a PEM file with --ca-file or " + variableCAFile}
+		return nil, failure("read the certificate authorities: "+err.Error(),
+			"name a PEM file with --ca-file or "+variableCAFile)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, &exitError{code: exitUnknown, message: "no certificate found in " + f.caFile, hint: "name a PEM file with --ca-file"}
+		return nil, failure("no certificate found in "+f.caFile, "name a PEM file with --ca-file")
 	}
 	return pool, nil
 }
 
-// The shared flags of a command, by what the command does: it shares them by name with [program.share]. Only `pannier run` has the flags of all settings.
+// The shared flags of a command, by what the command does: it shares them by name with [program.share]. Only `pannier run` has
+// the flags of all settings.
 var (
 	asksSidecar   = []string{"workspace", "socket", "url", "token-file", "ca-file", "config"}
 	readsSkills   = append(slices.Clip(asksSidecar), "root", "runtime")

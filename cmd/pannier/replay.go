@@ -36,14 +36,15 @@ failure.`,
 			}
 			recorded, err := replay.Read(args[0])
 			if err != nil {
-				return &exitError{code: exitUnknown, message: "read the recorded events: " + err.Error(), hint: "name the directory of a journal, or a file with the output of `pannier events --json`"}
+				return failure("read the recorded events: "+err.Error(),
+					"name the directory of a journal, or a file with the output of `pannier events --json`")
 			}
 			if info, err := os.Stat(s.Workspace); err != nil || !info.IsDir() {
-				return &exitError{code: exitUnknown, message: s.Workspace + " is not a directory", hint: "name the recorded workspace with --workspace"}
+				return failure(s.Workspace+" is not a directory", "name the recorded workspace with --workspace")
 			}
 			history, err := recorded.History()
 			if err != nil {
-				return &exitError{code: exitUnknown, message: "read the recorded events: " + err.Error(), hint: "they may be of another version of pannier"}
+				return failure("read the recorded events: "+err.Error(), "they may be of another version of pannier")
 			}
 			report, err := history.Compare(cmd.Context(), s, p.environ)
 			report.Journal, report.Workspace = args[0], s.Workspace

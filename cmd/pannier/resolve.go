@@ -16,13 +16,14 @@ import (
 func (p *program) resolveCommand() *cobra.Command {
 	var slugs []string
 	var turn pannier.Turn
+	show := func(r pannier.Resolution) error { return p.printResolution(r, turn.Verbose) }
 	cmd := &cobra.Command{
 		Use:   "resolve [TEXT...]",
 		Short: "Show which skills are active in a turn, and why",
 		Example: `  pannier resolve '/skill:pdf-forms fill in form.pdf'
   pannier resolve --skill pdf-forms --tool Read --tool Bash
   pannier resolve --path src/main.go --project-dir ~/project --verbose`,
-		RunE: reads(p, func(r pannier.Resolution) error { return p.printResolution(r, turn.Verbose) }, func(ctx context.Context, c *client.Client, args []string) (pannier.Resolution, error) {
+		RunE: reads(p, show, func(ctx context.Context, c *client.Client, args []string) (pannier.Resolution, error) {
 			turn.Text = strings.Join(args, " ")
 			for _, slug := range slugs {
 				turn.Capabilities = append(turn.Capabilities, pannier.Capability{ID: slug, Slug: slug})
@@ -36,7 +37,8 @@ func (p *program) resolveCommand() *cobra.Command {
 	flags.StringArrayVar(&turn.Paths, "path", nil, "`file` that the turn is about; repeatable")
 	flags.StringVar(&turn.ProjectDir, "project-dir", "", "`directory` that globs of skills are relative to")
 	flags.StringArrayVar(&turn.Tools, "tool", nil, "`name` of a tool that the agent has; repeatable")
-	flags.BoolVar(&turn.Verbose, "verbose", false, "also show why other skills are not active, how relevant the text is for active ones, and what the prompt shows in part")
+	flags.BoolVar(&turn.Verbose, "verbose", false,
+		"also show why other skills are not active, how relevant the text is for active ones, and what the prompt shows in part")
 	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 

@@ -32,6 +32,12 @@ type exitError struct {
 // Error implements error.
 func (e *exitError) Error() string { return e.message }
 
+// failure is the error of wrong usage, or of what could not be done.
+func failure(message, hint string) *exitError { return &exitError{exitUnknown, message, hint} }
+
+// answerNo is the error of a negative answer.
+func answerNo(message, hint string) *exitError { return &exitError{exitNo, message, hint} }
+
 // suggest adds the one of some names that another may stand for.
 func (e *exitError) suggest(names []string, name string) {
 	if meant := similarName(names, name); meant != "" && meant != name {
@@ -48,10 +54,10 @@ func execute(ctx context.Context, args []string, std streams, environ []string) 
 	if err == nil {
 		return exitYes
 	}
-	e := &exitError{code: exitUnknown, message: err.Error()}
+	e := failure(err.Error(), "")
 	if _, after, ok := strings.Cut(e.message, "if any flags in the group ["); ok { // the library reports it as text alone
 		if group, _, ok := strings.Cut(after, "]"); ok {
-			e.message, e.hint = "only one of --"+strings.Join(strings.Fields(group), ", --")+" can be given", "leave the others out"
+			e = failure("only one of --"+strings.Join(strings.Fields(group), ", --")+" can be given", "leave the others out")
 		}
 	}
 	if failed, ok := errors.AsType[*sidecar.Error](err); ok {
@@ -92,10 +98,13 @@ Exit codes: 0 success; 1 negative answer; 2 wrong usage or failure; 3 no sidecar
 	p.flags = pflag.NewFlagSet("pannier", pflag.ContinueOnError)
 	config.AddFlags(p.flags)
 	p.remote.add(p.flags)
-	p.addGroup("Sidecar:", p.runCommand(), p.consoleCommand(), p.healthCommand(), p.eventsCommand(), p.mcpCommand(), p.environmentCommand(), p.runnerCommand(), p.probeCommand(), p.socketCommand(), p.versionCommand())
-	p.addGroup("Skills:", p.listCommand(), p.findCommand(), p.showCommand(), p.installCommand(), p.updateCommand(), p.uninstallCommand(), p.rollbackCommand(),
-		p.resolveCommand(), p.promptCommand(), p.commandCommand(), p.cardCommand(), p.auditCommand(), p.scanCommand(), p.publishCommand(), p.promoteCommand())
-	p.addGroup("Operators:", p.policyCommand(), p.toolCommand(), p.auditLogCommand(), p.tokenCommand(), p.replayCommand(), p.platformCommand())
+	p.addGroup("Sidecar:", p.runCommand(), p.consoleCommand(), p.healthCommand(), p.eventsCommand(), p.mcpCommand(),
+		p.environmentCommand(), p.runnerCommand(), p.probeCommand(), p.socketCommand(), p.versionCommand())
+	p.addGroup("Skills:", p.listCommand(), p.findCommand(), p.showCommand(), p.installCommand(), p.updateCommand(),
+		p.uninstallCommand(), p.rollbackCommand(), p.resolveCommand(), p.promptCommand(), p.commandCommand(), p.cardCommand(),
+		p.auditCommand(), p.scanCommand(), p.publishCommand(), p.promoteCommand())
+	p.addGroup("Operators:", p.policyCommand(), p.toolCommand(), p.auditLogCommand(), p.tokenCommand(), p.replayCommand(),
+		p.platformCommand())
 	p.root.AddCommand(p.manCommand(), p.settingsTopic())
 	checkDefaultCommands(p.root)
 	p.explainUsage(p.root)
@@ -123,7 +132,8 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	e := &exitError{code: exitUnknown, message: fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath()), hint: fmt.Sprintf("run \"%s --help\" to see all commands", cmd.CommandPath())}
+	e := failure(fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath()),
+		fmt.Sprintf("run \"%s --help\" to see all commands", cmd.CommandPath()))
 	cmd.SuggestionsMinimumDistance = 2
 	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 {
 		e.message += `; did you mean "` + strings.Join(meant, `" or "`) + `"?`
@@ -161,8 +171,17 @@ func judged(err error, negative bool) error {
 	return err
 }
 
+type (
+	// request is what a command does with a client of the sidecar.
+	request = func(context.Context, *client.Client) error
+	// question is a request whose answer is printed, with the arguments of the command.
+	question[T any] = func(ctx context.Context, c *client.Client, args []string) (T, error)
+	// action is what a command does.
+	action = func(*cobra.Command, []string) error
+)
+
 // asks returns the action of a command that prints what one request to a sidecar returns.
-func asks[T any](p *program, print func(T) error, ask func(context.Context, *client.Client, []string) (T, error)) func(*cobra.Command, []string) error {
+func asks[T any](p *program, print func(T) error, ask question[T]) action {
 	return func(cmd *cobra.Command, args []string) error {
 		return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 			return output(p, print)(ask(ctx, c, args))
@@ -170,8 +189,8 @@ func asks[T any](p *program, print func(T) error, ask func(context.Context, *cli
 	}
 }
 
-// reads returns the action of a command that prints what one request returns. Without a sidecar it reads the directory itself.
-func reads[T any](p *program, print func(T) error, ask func(context.Context, *client.Client, []string) (T, error)) func(*cobra.Command, []string) error {
+// reads returns the action of a command that prints what one request returns. Without a sidecar it reads the directory.
+func reads[T any](p *program, print func(T) error, ask question[T]) action {
 	return func(cmd *cobra.Command, args []string) error {
 		return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 			return output(p, print)(ask(ctx, c, args))

@@ -135,6 +135,9 @@ func (s streams) printDetail(d pannier.Detail, directory string) error {
 
 // inspectionRows tell what was found by looking into the skill's directory.
 func inspectionRows(d pannier.Detail, directory string) (rows [][]string) {
+	described := func(what, description string) string {
+		return strings.TrimSuffix(what+": "+plain.Shorten(description, 72), ": ")
+	}
 	for _, name := range slices.Sorted(maps.Keys(d.Conformance)) {
 		verdict := "yes"
 		if c := d.Conformance[name]; !c.Compliant {
@@ -147,12 +150,12 @@ func inspectionRows(d pannier.Detail, directory string) (rows [][]string) {
 		if tool.Path != "" {
 			place += " in " + tool.Path
 		}
-		rows = append(rows, []string{"tool", strings.TrimSuffix(fmt.Sprintf("%s (%s): %s", tool.Name, place, plain.Shorten(tool.Description, 72)), ": ")})
+		rows = append(rows, []string{"tool", described(fmt.Sprintf("%s (%s)", tool.Name, place), tool.Description)})
 	}
 	for _, c := range d.Commands {
-		rows = append(rows, []string{"command", strings.TrimSuffix(strings.TrimSpace(c.Name+" "+c.Args)+": "+plain.Shorten(c.Description, 72), ": ")})
+		rows = append(rows, []string{"command", described(strings.TrimSpace(c.Name+" "+c.Args), c.Description)})
 		for _, a := range c.Arguments {
-			rows = append(rows, []string{"argument", strings.TrimSuffix(c.Name+" "+a.Usage()+": "+plain.Shorten(a.Description, 72), ": ")})
+			rows = append(rows, []string{"argument", described(c.Name+" "+a.Usage(), a.Description)})
 		}
 	}
 	for _, spec := range d.Install {

@@ -60,7 +60,8 @@ func (l *terminalLog) record(name string, level hclog.Level, message string, fie
 		return l.paint.summary(eventSummary{subject: someOf(slugs), text: "changed"}, 0)
 	case message == sidecar.LogBroken || message == sidecar.LogMalformed:
 		l.report(fmt.Sprint(fieldOf(fields, "at")) + ": " + fmt.Sprint(fieldOf(fields, "problem")))
-	case level == hclog.Info && (module == "devplatform" || strings.HasPrefix(message, "serving ") || strings.HasPrefix(message, sidecar.EmbeddedPlatform)):
+	case level == hclog.Info && (module == "devplatform" ||
+		strings.HasPrefix(message, "serving ") || strings.HasPrefix(message, sidecar.EmbeddedPlatform)):
 		return "" // the ready line and card_pushed have it
 	}
 	return l.generic(level, message, fields)

@@ -36,7 +36,7 @@ tools of skills); write (everything).`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			err := p.makeToken(args[0], args[1], file)
 			if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
-				return &exitError{code: exitUnknown, message: refusal.Message, hint: refusal.Hint}
+				return failure(refusal.Message, refusal.Hint)
 			}
 			return err
 		},

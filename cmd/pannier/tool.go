@@ -79,7 +79,7 @@ func (p *program) toolShowCommand() *cobra.Command {
 					return t, nil
 				}
 			}
-			e := &exitError{code: exitNo, message: fmt.Sprintf("no tool is called %q", args[0]), hint: "run \"pannier tool list\" to see all tools"}
+			e := answerNo(fmt.Sprintf("no tool is called %q", args[0]), "run \"pannier tool list\" to see all tools")
 			for _, t := range list.Excluded {
 				if t.Name == args[0] || t.ModelName == args[0] {
 					e.message = fmt.Sprintf("%s is kept back (%s): %s", t.Name, t.Reason, t.Detail)
@@ -150,7 +150,7 @@ func readArguments(text string) (json.RawMessage, error) {
 		}
 	}
 	if len(strings.TrimSpace(string(raw))) > 0 && !json.Valid(raw) {
-		return nil, &exitError{code: exitUnknown, message: "the arguments are not JSON", hint: `write an object in single quotes, such as '{"days": 7}'`}
+		return nil, failure("the arguments are not JSON", `write an object in single quotes, such as '{"days": 7}'`)
 	}
 	return raw, nil
 }
@@ -218,7 +218,7 @@ func contentToAllow(ctx context.Context, c *client.Client, slug, given string) (
 	if given != "" {
 		digest, err := pannier.ParseFingerprint(given)
 		if err != nil {
-			return digest, &exitError{code: exitUnknown, message: "invalid fingerprint: " + err.Error(), hint: "copy it from \"pannier show " + slug + "\""}
+			return digest, failure("invalid fingerprint: "+err.Error(), "copy it from \"pannier show "+slug+"\"")
 		}
 		return digest, nil
 	}
@@ -227,7 +227,7 @@ func contentToAllow(ctx context.Context, c *client.Client, slug, given string) (
 		return pannier.Digest{}, err
 	}
 	if detail.Fingerprint.IsZero() {
-		return pannier.Digest{}, &exitError{code: exitUnknown, message: "the files of " + slug + " are not read yet", hint: "retry in a moment"}
+		return pannier.Digest{}, failure("the files of "+slug+" are not read yet", "retry in a moment")
 	}
 	return detail.Fingerprint, nil
 }
@@ -236,7 +236,9 @@ func (s streams) printToolsAllowed(list pannier.PolicyList) error {
 	rows := [][]string{{"SLUG", "KIND", "PATH", "FINGERPRINT"}}
 	for _, policy := range list.Policies {
 		if !policy.ToolsAllowed.IsZero() {
-			rows = append(rows, []string{plain.Shorten(policy.Slug, 40), string(policy.SourceKind), plain.Shorten(policy.Path, 60), policy.ToolsAllowed.String()})
+			rows = append(rows, []string{
+				plain.Shorten(policy.Slug, 40), string(policy.SourceKind), plain.Shorten(policy.Path, 60), policy.ToolsAllowed.String(),
+			})
 		}
 	}
 	if len(rows) == 1 {

@@ -50,7 +50,7 @@ func argumentError(cmd *cobra.Command, args []string, err error) error {
 	}
 	required, optional := operands(cmd)
 	usage := strings.TrimSuffix(cmd.CommandPath(), cmd.Name()) + cmd.Use
-	e := &exitError{code: exitUnknown, hint: fmt.Sprintf(`use it as "%s"; run "%s --help" to see its flags`, usage, cmd.CommandPath())}
+	e := failure(err.Error(), fmt.Sprintf(`use it as "%s"; run "%s --help" to see its flags`, usage, cmd.CommandPath()))
 	switch most := len(required) + optional; {
 	case len(args) < len(required):
 		e.message = fmt.Sprintf("%q needs %s", cmd.CommandPath(), strings.Join(required[len(args):], " and "))
@@ -59,8 +59,6 @@ func argumentError(cmd *cobra.Command, args []string, err error) error {
 		}
 	case len(args) > most:
 		e.message = fmt.Sprintf("unexpected argument %q for %q", args[most], cmd.CommandPath())
-	default:
-		e.message = err.Error()
 	}
 	return e
 }
@@ -84,7 +82,7 @@ func operands(cmd *cobra.Command) (required []string, optional int) {
 }
 
 func (p *program) flagError(cmd *cobra.Command, err error) error {
-	e := &exitError{code: exitUnknown, message: err.Error(), hint: fmt.Sprintf(`run "%s --help" to see its flags`, cmd.CommandPath())}
+	e := failure(err.Error(), fmt.Sprintf(`run "%s --help" to see its flags`, cmd.CommandPath()))
 	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		name := missing.GetSpecifiedName()
 		if missing.GetSpecifiedShortnames() != "" { // of flags of one letter, the name is the letter
@@ -129,20 +127,14 @@ func (p *program) sharedFlagError(cmd *cobra.Command, name string) error {
 	variable, key, isSetting := config.NamesOfFlag(name)
 	switch {
 	case name == "watch" && cmd.Name() != "run":
-		return &exitError{
-			code: exitUnknown, message: fmt.Sprintf("unknown flag --watch for %q, which reads the files once", cmd.CommandPath()),
-			hint: "run it again after a change; a running sidecar watches: run `pannier health` or `pannier events`",
-		}
+		return failure(fmt.Sprintf("unknown flag --watch for %q, which reads the files once", cmd.CommandPath()),
+			"run it again after a change; a running sidecar watches: run `pannier health` or `pannier events`")
 	case isSetting && cmd.Flags().Lookup("config") != nil && !slices.Contains(readsSkills, name):
-		return &exitError{
-			code: exitUnknown, message: fmt.Sprintf("--%s is a flag of \"pannier run\", not of %q", name, cmd.CommandPath()),
-			hint: fmt.Sprintf("set %s, or write %s into the file of --config", variable, key),
-		}
+		return failure(fmt.Sprintf("--%s is a flag of \"pannier run\", not of %q", name, cmd.CommandPath()),
+			fmt.Sprintf("set %s, or write %s into the file of --config", variable, key))
 	case cmd.Name() == "run" && !cmd.Parent().HasParent() && slices.Contains(remoteNames, name):
-		return &exitError{
-			code: exitUnknown, message: fmt.Sprintf(`--%s is not a flag of "pannier run": it says which sidecar other commands ask`, name),
-			hint: fmt.Sprintf("use --platform-%s for the platform that gets the card", name),
-		}
+		return failure(fmt.Sprintf(`--%s is not a flag of "pannier run": it says which sidecar other commands ask`, name),
+			fmt.Sprintf("use --platform-%s for the platform that gets the card", name))
 	}
 	return nil
 }
