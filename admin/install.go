@@ -159,7 +159,7 @@ func (s *Service) prepareAndCommit(ctx context.Context, actor pannier.Actor, req
 		limits := s.o.Install.Archive
 		limits.Reserve = quota.reserve
 		staged, err := s.o.Install.Store.Stage(ctx, req, func(ctx context.Context, into *os.Root) (folder string, err error) {
-			contents, err = archive.Unpack(ctx, a.file, a.size, a.format, into, limits)
+			contents, err = archive.Unpack(ctx, a.File, into, limits)
 			return contents.Top, err
 		})
 		if err != nil {
@@ -374,9 +374,7 @@ func (s *Service) removePolicy(skill pannier.InstalledSkill, snapshot *pannier.S
 
 // archiveFile is an open archive.
 type archiveFile struct {
-	file    *os.File
-	size    int64
-	format  pannier.ArchiveFormat
+	archive.File
 	release func(consumed bool) error
 }
 
@@ -391,5 +389,5 @@ func (s *Service) openArchive(ctx context.Context, actor pannier.Actor, src pann
 	if err != nil {
 		return archiveFile{}, err
 	}
-	return archiveFile{file: file, size: u.Size, format: u.Format, release: release}, nil
+	return archiveFile{archive.File{From: file, Size: u.Size, Format: u.Format}, release}, nil
 }

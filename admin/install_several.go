@@ -69,7 +69,7 @@ func (b *batch) install(ctx context.Context, a archiveFile, dir *os.Root) ([]pan
 	all := each
 	all.MaxEntries *= severalEntries
 	all.Reserve = b.quota.reserve
-	folders, err := archive.UnpackSeveral(ctx, a.file, a.size, a.format, dir, all, each)
+	folders, err := archive.UnpackSeveral(ctx, a.File, dir, all, each)
 	if err != nil {
 		return nil, b.service.o.Install.Store.ExplainTemp(err)
 	}

@@ -27,17 +27,17 @@ func (s *Service) spool(ctx context.Context, src pannier.InstallSource) (archive
 	if err := os.Remove(file.Name()); err != nil {
 		return archiveFile{}, errors.Join(spoolError(err), file.Close())
 	}
-	a := archiveFile{file: file, format: src.Format, release: func(bool) error { return file.Close() }}
-	if err := a.fill(ctx, src, s.o.Install.MaxCompressed); err != nil {
+	a := archiveFile{archive.File{From: file, Format: src.Format}, func(bool) error { return file.Close() }}
+	if err := a.fill(ctx, file, src, s.o.Install.MaxCompressed); err != nil {
 		return archiveFile{}, errors.Join(err, file.Close())
 	}
 	return a, nil
 }
 
 // fill receives a body, and detects its format if the client did not give it.
-func (a *archiveFile) fill(ctx context.Context, src pannier.InstallSource, limit int64) error {
+func (a *archiveFile) fill(ctx context.Context, file *os.File, src pannier.InstallSource, limit int64) error {
 	stopped := func() error { return context.Cause(ctx) }
-	to := &boundedFile{stopped: stopped, file: a.file, limit: limit}
+	to := &boundedFile{stopped: stopped, file: file, limit: limit}
 	write := src.Write
 	if write == nil {
 		write = func(w io.Writer) error {
@@ -48,20 +48,20 @@ func (a *archiveFile) fill(ctx context.Context, src pannier.InstallSource, limit
 	if err := write(to); err != nil {
 		return spoolError(err)
 	}
-	a.size = to.size
+	a.Size = to.size
 	head := make([]byte, 512)
-	n, err := a.file.ReadAt(head, 0)
+	n, err := file.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return spoolError(err)
 	}
 	format, ok := archive.Detect(head[:n])
-	if !ok || a.format != "" && a.format != format {
+	if !ok || a.Format != "" && a.Format != format {
 		return &pannier.Refusal{
 			Code: "archive.format", Message: "the body is not an archive of the expected format: a tar.gz or a zip",
 			Hint: "pack the skill's folder with `tar czf`, or pass the folder to `pannier install`",
 		}
 	}
-	a.format = format
+	a.Format = format
 	return nil
 }
 

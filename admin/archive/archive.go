@@ -48,12 +48,19 @@ func Detect(head []byte) (pannier.ArchiveFormat, bool) {
 	return "", false
 }
 
-// Unpack writes the files of an archive of size bytes into an empty directory, without its top-level directory, and syncs
+// File is an archive of Size bytes.
+type File struct {
+	From   io.ReaderAt
+	Size   int64
+	Format pannier.ArchiveFormat
+}
+
+// Unpack writes the files of an archive into an empty directory, without its top-level directory, and syncs
 // nothing. A refusal is a [*pannier.Refusal] with a code of the package documentation. After an error the caller must discard
 // the directory.
-func Unpack(ctx context.Context, src io.ReaderAt, size int64, format pannier.ArchiveFormat, into *os.Root, l Limits) (Contents, error) {
+func Unpack(ctx context.Context, src File, into *os.Root, l Limits) (Contents, error) {
 	t, w := newTree(l), newWriter(into, l)
-	if err := unpack(ctx, &source{stopped: ctx.Err, from: src, size: size}, format, t, w); err != nil {
+	if err := unpack(ctx, &source{File: src, stopped: ctx.Err}, t, w); err != nil {
 		return Contents{}, err
 	}
 	return t.contents(w)
@@ -70,18 +77,18 @@ type admitter interface {
 	limit() Limits
 }
 
-func unpack(ctx context.Context, s *source, format pannier.ArchiveFormat, t admitter, w *writer) error {
-	if s.size == 0 {
+func unpack(ctx context.Context, s *source, t admitter, w *writer) error {
+	if s.Size == 0 {
 		return refuse("empty", "the archive has no bytes")
 	}
-	head := make([]byte, min(s.size, 4))
+	head := make([]byte, min(s.Size, 4))
 	if _, err := io.ReadFull(s.whole(), head); err != nil {
 		return s.classify(err)
 	}
-	if is, ok := Detect(head); !ok || is != format {
-		return refuse("format", fmt.Sprintf("the archive is not a %.20q", format))
+	if is, ok := Detect(head); !ok || is != s.Format {
+		return refuse("format", fmt.Sprintf("the archive is not a %.20q", s.Format))
 	}
-	if format == pannier.Zip {
+	if s.Format == pannier.Zip {
 		return unpackZip(ctx, s, t, w)
 	}
 	return unpackTarGz(ctx, s, t, w)

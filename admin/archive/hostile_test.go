@@ -304,7 +304,7 @@ func checkRefused(t *testing.T, packed []byte, format pannier.ArchiveFormat, cod
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = archive.Unpack(context.Background(), bytes.NewReader(packed), int64(len(packed)), format, root, small)
+	_, err = archive.Unpack(context.Background(), archive.File{From: bytes.NewReader(packed), Size: int64(len(packed)), Format: format}, root, small)
 	_ = root.Close()
 	r, ok := errors.AsType[*pannier.Refusal](err)
 	if !ok || r.Code != code {

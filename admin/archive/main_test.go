@@ -37,7 +37,7 @@ func openRoot(tb testing.TB, dir string) *os.Root {
 func unpackTo(tb testing.TB, packed []byte, format pannier.ArchiveFormat, l archive.Limits) (archive.Contents, string, error) {
 	tb.Helper()
 	dir := tb.TempDir()
-	c, err := archive.Unpack(context.Background(), bytes.NewReader(packed), int64(len(packed)), format, openRoot(tb, dir), l)
+	c, err := archive.Unpack(context.Background(), archive.File{From: bytes.NewReader(packed), Size: int64(len(packed)), Format: format}, openRoot(tb, dir), l)
 	return c, dir, err
 }
 

@@ -199,7 +199,7 @@ func roundTrip(t *testing.T, dir string, l archive.Limits) error {
 	if err := archive.Pack(t.Context(), &packed, from, "sk", files); err != nil {
 		return err
 	}
-	c, err := archive.Unpack(t.Context(), bytes.NewReader(packed.Bytes()), int64(packed.Len()), pannier.TarGz, into, l)
+	c, err := archive.Unpack(t.Context(), archive.File{From: bytes.NewReader(packed.Bytes()), Size: int64(packed.Len()), Format: pannier.TarGz}, into, l)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"slices"
@@ -48,9 +47,9 @@ type item struct {
 // the folders are used. It returns a folder for each skill, and for each top-level directory without one, by path. A skill is a
 // directory with SKILL.md that lies in no other skill. Each is checked by [Folder.Unpack], by the rules of [Unpack] and within
 // limits of its own.
-func UnpackSeveral(ctx context.Context, src io.ReaderAt, size int64, format pannier.ArchiveFormat, into *os.Root, all, each Limits) ([]Folder, error) {
+func UnpackSeveral(ctx context.Context, src File, into *os.Root, all, each Limits) ([]Folder, error) {
 	s := &several{all: newTree(all), each: each, from: into, kinds: map[string]kind{}}
-	if err := unpack(ctx, &source{stopped: ctx.Err, from: src, size: size}, format, s, newWriter(into, all)); err != nil {
+	if err := unpack(ctx, &source{File: src, stopped: ctx.Err}, s, newWriter(into, all)); err != nil {
 		return nil, err
 	}
 	folders := s.folders()

@@ -28,7 +28,7 @@ func unpackSeveral(tb testing.TB, packed []byte, format pannier.ArchiveFormat, e
 	all := each
 	all.MaxEntries *= 4
 	dir := tb.TempDir()
-	folders, err := archive.UnpackSeveral(context.Background(), bytes.NewReader(packed), int64(len(packed)), format, openRoot(tb, dir), all, each)
+	folders, err := archive.UnpackSeveral(context.Background(), archive.File{From: bytes.NewReader(packed), Size: int64(len(packed)), Format: format}, openRoot(tb, dir), all, each)
 	checkTree(tb, dir, all)
 	if err != nil {
 		return []string{codeOf(err)}

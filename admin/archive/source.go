@@ -13,23 +13,22 @@ const blockBytes = 64 << 10
 // source reads an archive. It stops when the context is done, and remembers errors of reading, to distinguish them from
 // errors in the archive.
 type source struct {
+	File
 	// stopped returns the error of a context that is done.
 	stopped func() error
-	from    io.ReaderAt
-	size    int64
 	// err is the first error of reading.
 	err error
 }
 
 // whole reads the archive from its start.
-func (s *source) whole() io.Reader { return io.NewSectionReader(s, 0, s.size) }
+func (s *source) whole() io.Reader { return io.NewSectionReader(s, 0, s.Size) }
 
 // ReadAt implements [io.ReaderAt].
 func (s *source) ReadAt(p []byte, offset int64) (int, error) {
 	if err := s.stopped(); err != nil {
 		return 0, err
 	}
-	n, err := s.from.ReadAt(p, offset)
+	n, err := s.From.ReadAt(p, offset)
 	if err != nil && !errors.Is(err, io.EOF) && s.err == nil {
 		s.err = err
 	}

@@ -231,17 +231,17 @@ func TestOurFault(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		size := int64(len(packed))
-		_, err := archive.Unpack(ctx, bytes.NewReader(packed), size, format, openRoot(t, t.TempDir()), small)
+		_, err := archive.Unpack(ctx, archive.File{From: bytes.NewReader(packed), Size: size, Format: format}, openRoot(t, t.TempDir()), small)
 		checkCause(t, err, context.Canceled)
 
 		for from := range size {
 			broken := &brokenReader{Reader: *bytes.NewReader(packed), from: from, err: syscall.EIO}
-			_, err = archive.Unpack(t.Context(), broken, size, format, openRoot(t, t.TempDir()), small)
+			_, err = archive.Unpack(t.Context(), archive.File{From: broken, Size: size, Format: format}, openRoot(t, t.TempDir()), small)
 			checkCause(t, err, syscall.EIO)
 		}
 		closed := openRoot(t, t.TempDir())
 		_ = closed.Close()
-		_, err = archive.Unpack(t.Context(), bytes.NewReader(packed), size, format, closed, small)
+		_, err = archive.Unpack(t.Context(), archive.File{From: bytes.NewReader(packed), Size: size, Format: format}, closed, small)
 		checkCause(t, err, os.ErrClosed)
 	}
 }
@@ -265,12 +265,12 @@ func TestDisk(t *testing.T) {
 	}
 	packed := skillTar(tar.Header{Name: "sk/a", Size: 256 << 10})
 	root := openRoot(t, dir+"/into")
-	_, err := archive.Unpack(t.Context(), bytes.NewReader(packed), int64(len(packed)), pannier.TarGz, root, small)
+	_, err := archive.Unpack(t.Context(), archive.File{From: bytes.NewReader(packed), Size: int64(len(packed)), Format: pannier.TarGz}, root, small)
 	checkCause(t, err, syscall.ENOSPC)
 	if err := errors.Join(root.RemoveAll("a"), root.RemoveAll("SKILL.md"), syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, "")); err != nil {
 		t.Fatal(err)
 	}
-	_, err = archive.Unpack(t.Context(), bytes.NewReader(packed), int64(len(packed)), pannier.TarGz, root, small)
+	_, err = archive.Unpack(t.Context(), archive.File{From: bytes.NewReader(packed), Size: int64(len(packed)), Format: pannier.TarGz}, root, small)
 	checkCause(t, err, syscall.EROFS)
 }
 
@@ -293,7 +293,7 @@ func TestStops(t *testing.T) {
 	for format, packed := range map[pannier.ArchiveFormat][]byte{pannier.TarGz: goodTar, pannier.Zip: goodZip} {
 		ctx, cancel := context.WithCancel(t.Context())
 		src := &stopping{bytes.NewReader(packed), 2, cancel}
-		_, err := archive.Unpack(ctx, src, int64(len(packed)), format, openRoot(t, t.TempDir()), large)
+		_, err := archive.Unpack(ctx, archive.File{From: src, Size: int64(len(packed)), Format: format}, openRoot(t, t.TempDir()), large)
 		cancel()
 		if err != nil {
 			checkCause(t, err, context.Canceled)

@@ -80,8 +80,8 @@ func readDirectory(s *source, maxEntries int) ([]record, int64, error) {
 
 // readEnd reads the last end record; its comment must end the archive.
 func readEnd(s *source) (directoryEnd, error) {
-	tail := make([]byte, min(s.size, endHeaderBytes+maxCommentBytes))
-	at := s.size - int64(len(tail))
+	tail := make([]byte, min(s.Size, endHeaderBytes+maxCommentBytes))
+	at := s.Size - int64(len(tail))
 	if _, err := s.ReadAt(tail, at); err != nil && !errors.Is(err, io.EOF) {
 		return directoryEnd{}, err
 	}

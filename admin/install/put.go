@@ -112,7 +112,9 @@ func (s *Store) put(ctx context.Context, st *Staged, req pannier.InstallRequest,
 		if err != nil || req.DryRun || c.print == st.Fingerprint {
 			return err
 		}
-		return p.replace(ctx, st, req, by, c, &result)
+		e, err := p.replace(ctx, st, req, by, c)
+		e.addTo(&result)
+		return err
 	})
 	if err != nil {
 		return pannier.InstallResult{}, err
@@ -207,21 +209,19 @@ func (c current) changedByHand() bool {
 var errStaged = errors.New("the staged skill was already installed, discarded or changed")
 
 // replace makes the change of [Store.put].
-func (p *place) replace(ctx context.Context, st *Staged, req pannier.InstallRequest, by pannier.Actor, c current, result *pannier.InstallResult) error {
+func (p *place) replace(ctx context.Context, st *Staged, req pannier.InstallRequest, by pannier.Actor, c current) (configEdit, error) {
 	in := &intent{Version: 1, ID: st.area.id, Action: pannier.ActionInstall, Slug: st.Skill.Slug, New: st.Fingerprint, Old: c.print}
 	if !c.print.IsZero() {
 		in.Action = pannier.ActionUpdate
 	}
 	if staged, err := p.fingerprint(ctx, in.newDir()); err != nil || staged != in.New {
-		return st.area.explainMissing(errors.Join(errStaged, err))
+		return configEdit{}, st.area.explainMissing(errors.Join(errStaged, err))
 	}
 	after, now := st.entry(), time.Now().UTC()
 	after.Origin, after.InstalledAt, after.By, after.Previous = req.Origin, now, by, c.previous(p.root, st.Skill.Slug)
 	after.Accepted = req.Accept.Acceptances(nil, by, now)
 	in.After = &after
-	e, err := p.run(ctx, in)
-	e.addTo(result)
-	return err
+	return p.run(ctx, in)
 }
 
 // previous returns the lock entry of the previous version, nil if there is none.
