@@ -2,7 +2,6 @@ package audit
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"pannier"
@@ -15,19 +14,6 @@ const (
 	maxName = 1 << 62
 	maxSeq  = 1 << 63
 )
-
-var errTooLarge = errors.New("the entry is too large")
-
-func encode(e pannier.AuditEntry) ([]byte, error) {
-	text, err := json.Marshal(e)
-	if err != nil {
-		return nil, fmt.Errorf("encode entry: %w", err)
-	}
-	if len(text)+1 > maxLine {
-		return nil, fmt.Errorf("%w: %d bytes, at most %d are allowed", errTooLarge, len(text), maxLine-1)
-	}
-	return append(text, '\n'), nil
-}
 
 // decode decodes a line without its line feed.
 func decode(line []byte) (pannier.AuditEntry, error) {

@@ -263,9 +263,12 @@ func (l *Log) damage() (reason string) {
 
 func (l *Log) appendLocked(e pannier.AuditEntry) (pannier.AuditEntry, error) {
 	e.Seq, e.Time, e.Previous = l.next.Load(), time.Now().UTC().Round(0), l.previous
-	line, err := encode(e)
+	line, err := json.Marshal(e)
 	if err != nil {
-		return e, err
+		return e, fmt.Errorf("encode entry: %w", err)
+	}
+	if line = append(line, '\n'); len(line) > maxLine {
+		return e, fmt.Errorf("the entry is too large: %d bytes, at most %d are allowed", len(line)-1, maxLine-1)
 	}
 	newest := Point{e.Seq, pannier.DigestOf(line[:len(line)-1])}
 	if l.disk == nil {

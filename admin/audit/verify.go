@@ -77,9 +77,6 @@ func VerifyContext(ctx context.Context, dir string, expect *Point) (Report, erro
 		if err == nil {
 			err = c.checkEnd(path, unreadable)
 		}
-		if err == nil {
-			err = c.checkExpected(path)
-		}
 		r := Report{Entries: c.entries, Newest: Point{c.seq, c.digest}, Recorded: c.recorded, Headless: h == nil && c.entries > 0}
 		if err == nil {
 			return r, nil
@@ -128,34 +125,27 @@ func (c *chain) follow(ctx context.Context, dir string) error {
 	return nil
 }
 
-// checkEnd compares the end of the chain with the head.
+// checkEnd compares the end of the chain with the head, and fails if the expected line was not met. path is that of the head, and
+// unreadable what is wrong with it.
 func (c *chain) checkEnd(path string, unreadable error) error {
-	at := BreakError{File: path, Line: 1}
-	switch h := c.head; {
+	reason := ""
+	switch h, p := c.head, c.expect; {
 	case unreadable != nil:
-		return at.withReason(unreadable.Error())
-	case h == nil:
-		return nil
-	case h.Broken != "":
-		return at.withReason("the log was found broken when it was opened: " + h.Broken)
-	}
-	if difference := c.head.difference(c.oldest, c.seq, c.metHead); difference != "" {
-		return at.withReason(difference)
-	}
-	return nil
-}
-
-// checkExpected fails if the expected line was not met.
-func (c *chain) checkExpected(path string) error {
-	switch p := c.expect; {
+		reason = unreadable.Error()
+	case h != nil && h.Broken != "":
+		reason = "the log was found broken when it was opened: " + h.Broken
+	case h != nil && h.difference(c.oldest, c.seq, c.metHead) != "":
+		reason = h.difference(c.oldest, c.seq, c.metHead)
 	case p == nil || c.metExpect:
 		return nil
 	case p.Seq < c.oldest:
 		return fmt.Errorf("%w: entry %d, the log begins at %d", ErrNotKept, p.Seq, c.oldest)
 	case p.Seq > c.seq:
-		return (&BreakError{File: path, Line: 1}).withReason(fmt.Sprintf("the log ends at entry %d, before the expected %d", c.seq, p.Seq))
+		reason = fmt.Sprintf("the log ends at entry %d, before the expected %d", c.seq, p.Seq)
+	default:
+		reason = fmt.Sprintf("entry %d does not match the expected one: it was changed or replaced", p.Seq)
 	}
-	return (&BreakError{File: path, Line: 1}).withReason(fmt.Sprintf("entry %d does not match the expected one: it was changed or replaced", c.expect.Seq))
+	return &BreakError{File: path, Line: 1, Reason: reason}
 }
 
 func (c *chain) file(ctx context.Context, path string, name uint64, newest bool) error {

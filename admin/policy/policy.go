@@ -101,7 +101,14 @@ func (s *Store) Restore(key pannier.PolicyKey, to pannier.PolicyEntry) error {
 }
 
 func (s *Store) replaceLocked(key pannier.PolicyKey, entry pannier.PolicyEntry) error {
-	if err := s.write(key, entry); err != nil {
+	name := string(key.SourceKind) + "/" + key.Slug
+	var err error
+	if entry.IsZero() {
+		err = s.rows.Delete(Bucket, name)
+	} else {
+		err = s.rows.Put(Bucket, name, entry)
+	}
+	if err != nil {
 		return err
 	}
 	next := maps.Clone(s.All())
@@ -110,14 +117,6 @@ func (s *Store) replaceLocked(key pannier.PolicyKey, entry pannier.PolicyEntry) 
 	}
 	s.all.Store(&next)
 	return nil
-}
-
-func (s *Store) write(key pannier.PolicyKey, entry pannier.PolicyEntry) error {
-	name := string(key.SourceKind) + "/" + key.Slug
-	if entry.IsZero() {
-		return s.rows.Delete(Bucket, name)
-	}
-	return s.rows.Put(Bucket, name, entry)
 }
 
 // own returns an entry that shares no pointer with the argument.

@@ -43,19 +43,6 @@ type record struct {
 	Card json.RawMessage `json:"card"`
 }
 
-// encode returns the JSON. The card, which is its last member, is not encoded again: that would take longer than all else, and could
-// change its bytes.
-func (r record) encode() ([]byte, error) {
-	const none = `null}`
-	card := r.Card
-	r.Card = nil
-	text, err := json.Marshal(r)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat(bytes.TrimSuffix(text, []byte(none)), card, []byte("}\n")), nil
-}
-
 func (r record) same(other record) bool {
 	return r.Digest == other.Digest && r.SnapshotVersion == other.SnapshotVersion &&
 		r.Pending == other.Pending && r.Acknowledged == other.Acknowledged && r.AcknowledgedAt.Equal(other.AcknowledgedAt)
@@ -150,7 +137,13 @@ func (b *outbox) report(err error, message string) {
 	b.errors.Inc()
 	if !b.failing {
 		b.failing = true
-		b.log.Warn(message, "error", err, "hint", outboxHint(err))
+		hint := "free space on the disk, or make the state directory writable for the user that pannier runs as"
+		for _, occupied := range []error{fsx.ErrNotRegular, syscall.EISDIR, syscall.ENOTDIR, syscall.ENOTEMPTY, syscall.EEXIST, syscall.ELOOP, syscall.ENXIO} {
+			if errors.Is(err, occupied) {
+				hint = "something else lies in the place that the error names, where the outbox keeps its record: remove it"
+			}
+		}
+		b.log.Warn(message, "error", err, "hint", hint)
 	}
 }
 
@@ -179,10 +172,14 @@ func (b *outbox) replace(r record) error {
 	if r.Digest != b.saved.Digest && !json.Valid(r.Card) {
 		return errors.New("the card is not valid JSON")
 	}
-	text, err := r.encode()
+	// The card, which is the last member, is not encoded again: that would take longer than all else, and could change its bytes.
+	card := r.Card
+	r.Card = nil
+	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
+	text = slices.Concat(bytes.TrimSuffix(text, []byte("null}")), card, []byte("}\n"))
 	if err := b.before("create"); err != nil {
 		return err
 	}
@@ -196,21 +193,6 @@ func WriteOutbox(path string, text []byte, before func(fsx.Step) error) error {
 		return err
 	}
 	return fsx.WriteFile(path, text, fsx.WriteOptions{Temporary: path + ".tmp", Before: before})
-}
-
-const (
-	hintOutbox = "free space on the disk, or make the state directory writable for the user that pannier runs as"
-	// hintOccupied is for something else in the place of the file or its directory.
-	hintOccupied = "something else lies in the place that the error names, where the outbox keeps its record: remove it"
-)
-
-func outboxHint(err error) string {
-	for _, occupied := range []error{fsx.ErrNotRegular, syscall.EISDIR, syscall.ENOTDIR, syscall.ENOTEMPTY, syscall.EEXIST, syscall.ELOOP, syscall.ENXIO} {
-		if errors.Is(err, occupied) {
-			return hintOccupied
-		}
-	}
-	return hintOutbox
 }
 
 // restore sets the slot from the outbox. stale says that a later card may have been pushed.
