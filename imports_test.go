@@ -41,9 +41,11 @@ var importRules = map[string]importRule{
 	"pannier/publish/push":         {[]string{"pannier/internal/fsx", "pannier/internal/latest", "pannier/publish/card"}, "a publisher knows cards and no target"},
 	"pannier/publish/molecule":     {[]string{"pannier/internal/fsx", "pannier/publish/card", "pannier/publish/push"}, "a target sends the card that it is given"},
 	"pannier/publish/molecule/dev": {[]string{"pannier/publish/molecule"}, "the development platform shares the wire with the client, nothing else"},
-	"pannier/publish/api":          {[]string{"pannier/internal/fsx", "pannier/internal/onetime", "pannier/publish/api/psu1", "pannier/publish/api/rpc", "pannier/publish/card", "pannier/publish/prompt", "pannier/service"}, "the socket declares what it needs as interfaces; handlers never reach into loader or registry"},
+	"pannier/publish/answer":       {nil, "every protocol encodes values in one way"},
+	"pannier/publish/turn":         {[]string{"pannier/publish/answer", "pannier/publish/prompt", "pannier/service"}, "every protocol answers turns in one way"},
+	"pannier/publish/api":          {[]string{"pannier/internal/fsx", "pannier/internal/onetime", "pannier/publish/answer", "pannier/publish/api/psu1", "pannier/publish/api/rpc", "pannier/publish/card", "pannier/publish/prompt", "pannier/publish/turn", "pannier/service"}, "the socket declares what it needs as interfaces; handlers never reach into loader or registry"},
 	"pannier/publish/api/psu1":     {nil, "the header of a frame is used by its writer and its reader"},
-	"pannier/publish/api/rpc":      {nil, "framing and connections are independent of the methods"},
+	"pannier/publish/api/rpc":      {[]string{"pannier/publish/answer"}, "framing and connections are independent of the methods"},
 	"pannier/publish/mcp/bridge":   {nil, "the bridge forwards messages, whatever serves them"},
 	"pannier/publish/client":       {nil, "a client of the socket must not import the sidecar"},
 	"pannier/console":              {[]string{"pannier/config", "pannier/publish/api", "pannier/sidecar"}, "the page is files of the binary; it knows no workspace"},
@@ -91,6 +93,7 @@ var importRules = map[string]importRule{
 		"pannier/publish/molecule/dev",
 		"pannier/publish/prompt",
 		"pannier/publish/push",
+		"pannier/publish/turn",
 		"pannier/registry",
 		"pannier/registry/resolve",
 		"pannier/service",
@@ -133,7 +136,7 @@ var importRules = map[string]importRule{
 
 // core are the packages of the core, and modules those around it, each with the packages below it.
 var (
-	core    = []string{"pannier/watcher", "pannier/loader", "pannier/registry", "pannier/publish/api", "pannier/publish/card", "pannier/publish/push", "pannier/publish/prompt", "pannier/publish/molecule", "pannier/service", "pannier/config", "pannier/internal", "pannier/sidecar"}
+	core    = []string{"pannier/watcher", "pannier/loader", "pannier/registry", "pannier/publish/api", "pannier/publish/card", "pannier/publish/push", "pannier/publish/prompt", "pannier/publish/molecule", "pannier/publish/answer", "pannier/publish/turn", "pannier/service", "pannier/config", "pannier/internal", "pannier/sidecar"}
 	modules = []string{"pannier/console", "pannier/publish/mcp"}
 )
 

@@ -17,9 +17,14 @@
 package service
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
 )
@@ -75,12 +80,42 @@ type Options struct {
 	Mask func(string) string
 	// Emit takes events; optional.
 	Emit func(pannier.EventType, any)
+	// Inspect looks into a skill directory; optional. It fails as [Texts] do.
+	Inspect func(context.Context, *pannier.Skill) (pannier.Inspection, error)
+	// Contents are what is known of skill directories beside the snapshot; optional.
+	Contents Contents
+	// Environment returns what skills are judged by, with the time that it was found out. Without it, that of the snapshot is.
+	Environment func() pannier.Environment
+
+	// Installer, Changes, Uploads and Tools carry out what clients ask for. Each is optional.
+	Installer Installer
+	Changes   Changes
+	Uploads   Uploads
+	Tools     Tools
+	// Installed is called with what came of an installation that was no dry run; optional.
+	Installed func(pannier.InstallStatus, error)
+	// Audit is the audit log; optional.
+	Audit AuditLog
+	// Rights are what users of the unix socket may do.
+	Rights     Rights
+	Registerer prometheus.Registerer // optional
+	Logger     hclog.Logger          // optional
+}
+
+// AuditLog records changes, and those that were denied.
+type AuditLog interface {
+	// Newest returns the newest entries before a number, newest first; 0 is all, and so is an empty slug.
+	Newest(slug string, before uint64, limit int) ([]pannier.AuditEntry, error)
+	// Verify follows the chain of the log, which must have the entry SEQ:DIGEST, if that is not empty.
+	Verify(ctx context.Context, expect string) (pannier.AuditCheck, error)
+	Append(pannier.AuditEntry) (pannier.AuditEntry, error)
 }
 
 // Service answers for the skills of one workspace. It is for any number of callers.
 type Service struct {
 	Options
 	Activity Activity
+	denials  *denials
 }
 
 // New returns a service.
@@ -88,7 +123,11 @@ func New(o Options) *Service {
 	if o.Emit == nil {
 		o.Emit = func(pannier.EventType, any) {}
 	}
-	return &Service{Options: o}
+	if o.Contents == nil {
+		o.Contents = unknown{}
+	}
+	o.Logger = cmp.Or(o.Logger, hclog.NewNullLogger())
+	return &Service{Options: o, denials: newDenials(&o)}
 }
 
 // freshTries bounds how often a skill that changes while it is read is read.
@@ -109,4 +148,31 @@ func (s *Service) Fresh(ctx context.Context, now *pannier.Snapshot, answer func(
 		}
 	}
 	return ErrChanging
+}
+
+// Uploads takes in archives by chunks (Pioneer skills protocol, "Upload Flow"). owner is who asks: an upload is its
+// alone, over whichever connection. What is the caller's to mend is a [*pannier.Refusal], and of a chunk a
+// [*pannier.UploadFault].
+type Uploads interface {
+	Start(ctx context.Context, owner string, up pannier.UploadStart) (pannier.Upload, error)
+	// Append reads as much of a chunk as it wants to, and returns once what it acknowledges is on disk.
+	Append(ctx context.Context, owner string, c pannier.UploadChunk, chunk io.Reader) (pannier.UploadAck, error)
+	Finish(ctx context.Context, owner, id string) (pannier.Upload, error)
+	Abort(ctx context.Context, owner, id string) (pannier.Upload, error)
+	Status(ctx context.Context, owner, id string) (pannier.Upload, error)
+	Limits() pannier.UploadLimits
+}
+
+// Tools call tools of skills.
+type Tools interface {
+	// List returns the tools of the usable skills.
+	List(*pannier.Snapshot) pannier.ToolList
+	// Permit says why a tool of a snapshot cannot be called now; nil for nothing.
+	Permit(*pannier.Snapshot, *pannier.RuntimeTool) *pannier.ToolError
+	// Call carries a call out. What is refused before anything runs is a [*pannier.Refusal].
+	Call(context.Context, pannier.ToolRequest) (pannier.ToolResult, error)
+	// Cancel cancels a call of an owner, and reports whether there was one.
+	Cancel(owner, callID string) bool
+	// Register has calls of a tool of the agent carried out by call, until remove is called.
+	Register(owner, name string, call func(context.Context, json.RawMessage) (pannier.ToolResult, error)) (remove func(), err error)
 }

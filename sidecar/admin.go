@@ -13,7 +13,6 @@ import (
 	"pannier/admin/refusals"
 	"pannier/config"
 	"pannier/contents"
-	"pannier/publish/api"
 	"pannier/registry"
 )
 
@@ -71,17 +70,6 @@ func (c *core) policyPath(key pannier.PolicyKey) string {
 		root = c.rules.Roots[i].Name
 	}
 	return path.Join(root, key.Slug)
-}
-
-func (c *core) mutations() api.Mutations {
-	m := api.Mutations{
-		PutEnvironment: c.admin.PutEnvironment, SetPolicy: c.setPolicyChecked, Scan: c.admin.Scan, Acknowledge: c.admin.Acknowledge,
-		Audit: c.state.audit.Newest, VerifyAudit: c.state.audit.Verify, AuditDenied: c.state.audit.Append, WriteUIDs: c.settings.WriteUIDs,
-	}
-	if c.uploads != nil {
-		m.Uploads = c.uploads
-	}
-	return m
 }
 
 // acknowledge ends a condition that lasts until an operator acknowledges it.

@@ -24,7 +24,9 @@ import (
 	"pannier/contents"
 	"pannier/internal/journal"
 	"pannier/publish/api"
+	"pannier/publish/turn"
 	"pannier/registry"
+	"pannier/service"
 	"pannier/tools"
 	"pannier/tools/execute"
 	"pannier/tools/runner"
@@ -137,18 +139,25 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 
 // handler composes what the socket answers with.
 func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Options) (*api.Handler, error) {
-	o := c.handlerOptions(c.log.Named("api"))
-	o.Rescan, o.Health, o.Alive, o.Watched, o.Emit, o.Registerer = c.rescan, c.health, c.alive, c.isReady, c.events.Emit, reg
-	o.TurnEvents.Emit = c.events.Offer
-	o.Events = &api.EventSource{
-		Follow: func(after uint64) api.EventReader { return c.state.journal.Follow(after) }, Last: c.events.Last, WorkspaceID: c.settings.WorkspaceID,
-		Whole: func(s *pannier.Snapshot) pannier.CatalogUpdated { return registry.Diff(nil, s, c.rules) },
+	so := c.serviceOptions()
+	so.Rescan, so.Emit, so.Audit, so.Logger, so.Registerer = c.rescan, c.events.Emit, c.state.audit, c.log.Named("api"), reg
+	so.Rights = service.Rights{WriteUIDs: c.settings.WriteUIDs, CallUIDs: c.settings.Tools.CallUIDs}
+	so.Tools = c.tools
+	if c.uploads != nil {
+		so.Uploads = c.uploads
 	}
-	o.Mutations, o.Peers, o.CardStatus, o.Stats = c.mutations(), c.platforms.peers, c.platforms.cards, c.stats.read
-	o.Scans, o.RPC, o.Installs, o.Tools = c.scans(), c.rpc(), c.installs(), c.toolsAPI()
-	o.Service = c.newService(c.rescan, c.events.Emit)
-	o.Runner = c.runnerAPI()
-	var h *api.Handler
+	decides := service.New(so)
+	turns := c.turnOptions(decides)
+	turns.Resources, turns.Peers, turns.Events.Emit, turns.Registerer = c.resources, c.platforms.peers, c.events.Offer, reg
+	o := api.Options{
+		Service: decides, Turns: turn.New(turns), Card: c.card, Health: c.health, Alive: c.alive, Watched: c.isReady, Peers: c.platforms.peers,
+		CardStatus: c.platforms.cards, Stats: c.stats.read, RPC: c.rpc(), Runner: c.runnerAPI(), MaxArchiveBytes: c.settings.Install.MaxCompressedBytes,
+		Events: &api.EventSource{
+			Follow: func(after uint64) api.EventReader { return c.state.journal.Follow(after) }, Last: c.events.Last, WorkspaceID: c.settings.WorkspaceID,
+			Whole: func(s *pannier.Snapshot) pannier.CatalogUpdated { return registry.Diff(nil, s, c.rules) },
+		},
+		Metrics: metrics, Registerer: reg, Logger: so.Logger,
+	}
 	host := Host{
 		Settings: c.settings, Environ: opts.Environ, Build: c.build, Registerer: reg, Snapshot: c.registry.Current, Service: o.Service,
 		Subscribe: c.registry.Subscribe, Manifest: c.loader.RecentManifest, Emit: c.events.Emit, Offer: c.events.Offer,
@@ -157,9 +166,12 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Opt
 	if c.settings.Tools.Enabled {
 		host.SkillTools = &SkillTools{
 			List:    func(s *pannier.Snapshot) []pannier.ListedTool { return c.tools.List(s).Tools },
-			MayCall: func(ctx context.Context) bool { return h.MayCallTools(ctx) },
+			MayCall: func(ctx context.Context) bool { return decides.May(ctx, service.ScopeCall) },
 			Call: func(ctx context.Context, r pannier.ToolRequest) (pannier.ToolResult, error) {
-				return h.CallTool(ctx, r)
+				if err := decides.Require(ctx, service.Request{Name: "tools/call of MCP"}, service.ScopeCall); err != nil {
+					return pannier.ToolResult{}, err
+				}
+				return decides.CallTool(ctx, r)
 			},
 		}
 	}
@@ -170,8 +182,7 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Opt
 	for _, p := range c.parts {
 		o.Routes = append(o.Routes, p.Routes...)
 	}
-	o.Metrics, o.Resources = metrics, c.resources
-	h = api.New(o)
+	h := api.New(o)
 	c.garbage.onQuiet = h.DropLists
 	return h, nil
 }

@@ -16,6 +16,7 @@ import (
 	"pannier/internal/policyfile"
 	"pannier/loader/fingerprint"
 	"pannier/publish/api"
+	"pannier/publish/turn"
 	"pannier/registry"
 	"pannier/service"
 )
@@ -65,20 +66,21 @@ func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) 
 	if err != nil {
 		return nil, err
 	}
-	ho := h.handlerOptions(hclog.NewNullLogger())
-	ho.Rescan = func(ctx context.Context, _ bool) (*pannier.Snapshot, error) {
+	so := h.serviceOptions()
+	so.Rescan = func(ctx context.Context, _ bool) (*pannier.Snapshot, error) {
 		return h.scanAllWithContents(ctx, o.Brief)
 	}
-	ho.Health = noHealth
-	so := h.serviceOptions()
-	so.Snapshot, so.Rescan, so.Emit = ho.Snapshot, ho.Rescan, o.Emit
-	if ho.Emit = o.Emit; o.Emit != nil {
-		ho.TurnEvents, so.Mask = api.TurnEvents{PerMinute: config.TurnEventsAll, Text: true}, nil
+	if so.Emit = o.Emit; o.Emit != nil {
+		so.Mask = nil
 	}
-	ho.Service = service.New(so)
+	decides := service.New(so)
+	turns := h.turnOptions(decides)
+	if o.Emit != nil {
+		turns.Events = turn.Events{PerMinute: config.TurnEventsAll, Text: true}
+	}
 	rules := h.turnRules()
 	return &Directory{
-		Handler: api.New(ho), Service: ho.Service, Snapshot: s, Rules: h.rules, Resources: h.loader.Resources, Tools: rules.Tools,
+		Handler: api.New(api.Options{Service: decides, Turns: turn.New(turns), Card: h.card, Health: noHealth}), Service: decides, Snapshot: s, Rules: h.rules, Resources: h.loader.Resources, Tools: rules.Tools,
 		Fingerprint: func(ctx context.Context, s *pannier.Skill) (pannier.Digest, error) {
 			print, err := contents.Print(ctx, h.rules, s, fingerprint.Options{})
 			return print.Digest, err
@@ -108,10 +110,12 @@ func ChangeDirectory(ctx context.Context, s config.Settings, environ []string, l
 		state.close(true)
 		return nil, nil, err
 	}
-	o := c.handlerOptions(hclog.NewNullLogger())
-	o.Installs, o.SetPolicy, o.Health = c.installs(), c.setPolicyChecked, noHealth
-	o.Rescan = func(ctx context.Context, _ bool) (*pannier.Snapshot, error) { return look(ctx) }
-	o.Service = c.newService(o.Rescan, nil)
+	so := c.serviceOptions()
+	so.Rescan = func(ctx context.Context, _ bool) (*pannier.Snapshot, error) { return look(ctx) }
+	decides := service.New(so)
+	o := api.Options{
+		Service: decides, Turns: turn.New(c.turnOptions(decides)), Card: c.card, Health: noHealth, MaxArchiveBytes: s.Install.MaxCompressedBytes,
+	}
 	return api.New(o), func() { state.close(true) }, nil
 }
 

@@ -8,16 +8,14 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/hashicorp/go-hclog"
-
 	"pannier"
 	"pannier/config"
 	"pannier/contents"
 	"pannier/loader"
 	"pannier/loader/scan"
-	"pannier/publish/api"
 	"pannier/publish/card"
 	"pannier/publish/prompt"
+	"pannier/publish/turn"
 	"pannier/registry"
 	"pannier/registry/resolve"
 	"pannier/service"
@@ -227,7 +225,7 @@ func (e *engine) setPolicies(set map[pannier.PolicyKey]pannier.PolicyEntry) *pan
 func (e *engine) serviceOptions() service.Options {
 	o := service.Options{
 		Snapshot: e.registry.Current, Texts: e.loader, Commands: service.Commands{List: resolve.Commands, Find: resolve.Command},
-		Ranked: e.resolver.Find,
+		Ranked: e.resolver.Find, Inspect: e.loader.Inspect, Environment: e.environments.effective,
 		OpenFile: func(ctx context.Context, s *pannier.Skill, path string) (service.File, error) {
 			f, err := e.loader.Open(ctx, s, path)
 			if err != nil {
@@ -243,16 +241,17 @@ func (e *engine) serviceOptions() service.Options {
 	return o
 }
 
-// handlerOptions returns what the API composes of the engine; the caller adds what only a sidecar has.
-func (e *engine) handlerOptions(log hclog.Logger) api.Options {
-	return api.Options{
-		Snapshot: e.registry.Current, Resolve: e.resolver.Resolve,
-		Card:    func() card.Card { return e.cards.get(e.registry.Current()) },
-		Inspect: e.loader.Inspect, Resources: e.loader.Resources, Environment: e.environments.effective, AgentWorkspace: e.agentWorkspace(), Logger: log,
+// turnOptions returns what answers turns; the caller adds what only a sidecar has.
+func (e *engine) turnOptions(decides *service.Service) turn.Options {
+	return turn.Options{
+		Service: decides, Resolve: e.resolver.Resolve, Resources: e.loader.Resources, AgentWorkspace: e.agentWorkspace(),
 		Format: e.settings.PromptFormat, MaxChars: e.settings.PromptMaxChars,
-		TurnEvents: api.TurnEvents{PerMinute: e.settings.TurnEvents, Text: e.settings.TurnEventsText, Mask: scan.MaskSecrets},
+		Events: turn.Events{PerMinute: e.settings.TurnEvents, Text: e.settings.TurnEventsText, Mask: scan.MaskSecrets},
 	}
 }
+
+// card returns the agent card of the newest snapshot, which must be there.
+func (e *engine) card() card.Card { return e.cards.get(e.registry.Current()) }
 
 // turnRules returns the part of policy that is about turns.
 func (e *engine) turnRules() resolve.Rules {

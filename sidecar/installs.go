@@ -16,7 +16,6 @@ import (
 	"pannier/admin/install"
 	"pannier/admin/upload"
 	"pannier/config"
-	"pannier/publish/api"
 	"pannier/service"
 )
 
@@ -149,22 +148,16 @@ func (c *core) expireUploads(ctx context.Context) error {
 	return c.uploads.Run(ctx)
 }
 
-// newService returns what decides about contents of skills, of older versions too.
-func (c *core) newService(rescan func(context.Context, bool) (*pannier.Snapshot, error), emit func(pannier.EventType, any)) *service.Service {
-	o := c.serviceOptions()
-	o.Rescan, o.Emit, o.Versions, o.Diff, o.Blocks = rescan, emit, c.installed.Versions, c.installed.Diff, c.blocksVersion
-	return service.New(o)
+// serviceOptions returns what decides for a workspace whose state is at hand; the caller adds how it is scanned again.
+func (c *core) serviceOptions() service.Options {
+	o := c.engine.serviceOptions()
+	o.Versions, o.Diff, o.Blocks = c.installed.Versions, c.installed.Diff, c.blocksVersion
+	o.Installer, o.Changes, o.Installed, o.Contents = c.admin, c.admin, c.stats.installed, c.contents
+	return o
 }
 
 // blocksVersion reports whether the security scan of a version of a skill, which need not be the present one, blocks it.
 func (c *core) blocksVersion(s *pannier.Skill, fingerprint pannier.Digest) bool {
 	scanned := c.contents.Scanned(s.Path, fingerprint)
 	return c.settings.Scan == config.ScanEnforce && scanned != nil && scanned.Decision == pannier.ScanBlock
-}
-
-func (c *core) installs() api.Installs {
-	return api.Installs{
-		Install: c.install, InstallSeveral: c.installSeveral, Uninstall: c.admin.Uninstall, Rollback: c.admin.Rollback, Promote: c.admin.Promote,
-		MaxArchiveBytes: c.settings.Install.MaxCompressedBytes,
-	}
 }

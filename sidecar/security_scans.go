@@ -10,10 +10,6 @@ import (
 	"pannier/registry/resolve"
 )
 
-func (c *core) scans() api.Scans {
-	return api.Scans{Fingerprint: c.contents.Fingerprint, Generation: c.contents.Version, Verdict: c.contents.Verdict, Summary: c.contents.Summary}
-}
-
 // rpc is what the JSON-RPC of the socket takes beside what the routes do.
 func (c *core) rpc() api.RPC {
 	return api.RPC{

@@ -11,6 +11,7 @@ import (
 	"pannier"
 	"pannier/config"
 	"pannier/publish/api"
+	"pannier/service"
 )
 
 // startTimeout is how long a request waits for a sidecar that is being put together, which takes some milliseconds unless a
@@ -31,7 +32,7 @@ type startupHandler struct {
 
 func newStartupHandler(s config.Settings, b Build, reg *prometheus.Registry, alive func() error) *startupHandler {
 	h := &startupHandler{settings: s, build: b, begun: make(chan struct{}), metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: nil})}
-	h.early = api.New(api.Options{Snapshot: h.snapshot, Health: h.health, Alive: alive, Metrics: h.metrics})
+	h.early = api.New(api.Options{Service: service.New(service.Options{Snapshot: h.snapshot}), Health: h.health, Alive: alive, Metrics: h.metrics})
 	reg.MustRegister(newHealthMetrics(h))
 	return h
 }

@@ -1,7 +1,6 @@
 package sidecar
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"time"
@@ -111,26 +110,4 @@ func (m *minuteCounts) withTimes(times []time.Duration) pannier.StatsCounts {
 	}
 	counts.ReloadP50MS, counts.ReloadP99MS = at(50), at(99)
 	return counts
-}
-
-// install counts the installations of a client.
-func (c *core) install(ctx context.Context, actor pannier.Actor, req pannier.InstallRequest, src pannier.InstallSource) (pannier.InstallResult, *pannier.Snapshot, error) {
-	result, snapshot, err := c.admin.Install(ctx, actor, req, src)
-	if !req.DryRun {
-		c.stats.installed(result.Status, err)
-	}
-	return result, snapshot, err
-}
-
-func (c *core) installSeveral(ctx context.Context, actor pannier.Actor, req pannier.InstallSeveral, src pannier.InstallSource) ([]pannier.InstalledFolder, error) {
-	folders, err := c.admin.InstallSeveral(ctx, actor, req, src)
-	if !req.DryRun {
-		for _, f := range folders {
-			c.stats.installed(f.Result.Status, f.Err)
-		}
-		if err != nil {
-			c.stats.installed("", err)
-		}
-	}
-	return folders, err
 }

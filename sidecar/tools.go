@@ -16,7 +16,6 @@ import (
 	"pannier/internal/fsx"
 	"pannier/loader/fingerprint"
 	"pannier/loader/scan"
-	"pannier/publish/api"
 	"pannier/publish/prompt"
 	"pannier/tools"
 	"pannier/tools/httptool"
@@ -35,10 +34,6 @@ func (c *core) newTools(reg prometheus.Registerer) *tools.Service {
 		Sandbox: t.Sandbox, Env: t.Env, ProjectDirs: t.ProjectDirs, Timeout: t.Timeout, MaxCalls: t.MaxCalls, Bounds: t.Bounds,
 		Registerer: reg, Logger: c.log.Named("tools"),
 	})
-}
-
-func (c *core) toolsAPI() api.Tools {
-	return api.Tools{List: c.tools.List, Permit: c.tools.Permit, Call: c.tools.Call, Cancel: c.tools.Cancel, Register: c.tools.Register, CallUIDs: c.settings.Tools.CallUIDs}
 }
 
 func (c *core) knownForTool(s *pannier.Skill) tools.Files {
@@ -64,40 +59,6 @@ func (c *core) toolDirectory(s *pannier.Skill) string {
 		return c.contents.Directory(s)
 	}
 	return filepath.Dir(prompt.Location(s, c.agentWorkspace()))
-}
-
-// checkPermission refuses to let the programs of a skill run that has other content than the client means.
-func (c *core) checkPermission(ctx context.Context, key pannier.PolicyKey, change pannier.PolicyChange) error {
-	if change.ToolsAllowed.To.IsZero() {
-		return nil
-	}
-	s := c.registry.Current()
-	if s == nil {
-		return &pannier.Refusal{Code: "policy.fingerprint", Message: "the skill is not known yet", Hint: "retry after the first scan"}
-	}
-	e, ok := s.Holder(key)
-	if !ok {
-		return &pannier.Refusal{Code: "policy.fingerprint", Message: fmt.Sprintf("there is no skill %q whose programs could be allowed", key.Slug), Hint: "install it first"}
-	}
-	now, err := c.contents.Compute(ctx, e.Skill)
-	if err != nil {
-		return &pannier.Refusal{Code: "policy.fingerprint", Message: "the files of " + key.Slug + " cannot be read as a whole: " + err.Error(), Hint: "retry when the skill no longer changes"}
-	}
-	if now != change.ToolsAllowed.To {
-		return &pannier.Refusal{Code: "policy.fingerprint", Message: fmt.Sprintf("%s has the fingerprint %s, and not the given one", key.Slug, now), Hint: "read its files as they are now, then allow that fingerprint"}
-	}
-	return nil
-}
-
-// setPolicyChecked is [pannier/admin.Service.SetPolicy] for what is allowed of the present content.
-func (c *core) setPolicyChecked(ctx context.Context, actor pannier.Actor, key pannier.PolicyKey, change pannier.PolicyChange) (pannier.Policy, *pannier.Snapshot, error) {
-	if key.SourceKind == "" {
-		key.SourceKind = pannier.SourceWorkspace
-	}
-	if err := c.checkPermission(ctx, key, change); err != nil {
-		return pannier.Policy{}, nil, err
-	}
-	return c.admin.SetPolicy(ctx, actor, key, change)
 }
 
 // maxSecretBytes bounds the file of a secret.

@@ -13,9 +13,9 @@ import (
 	"pannier/config"
 	"pannier/internal/plain"
 	"pannier/loader/lint"
-	"pannier/publish/api"
 	"pannier/publish/client"
 	"pannier/publish/prompt"
+	"pannier/service"
 )
 
 // completionTimeout bounds how long a shell waits for the sidecar when a user presses the key for completion.
@@ -29,7 +29,7 @@ func (p *program) completeArguments() {
 	installed := p.slugsOf(func(e *pannier.Entry) bool { return e.Managed })
 	completeArgument(p.find("uninstall"), installed)
 	completeArgument(p.find("rollback"), installed)
-	completeArgument(p.find("token"), fixed[string](nil), fixed(api.Scopes()))
+	completeArgument(p.find("token"), fixed[string](nil), fixed(service.Scopes()))
 	completeArgument(p.find("mcp"), hostNames)
 	completeArgument(p.find("command", "run"), p.fromSidecar(func(ctx context.Context, c *client.Client) (words []string, err error) {
 		list, err := c.Commands(ctx)

@@ -185,15 +185,15 @@ func checkCopy(t *testing.T, text string, made map[string]bool) {
 	}
 }
 
-// service is one of the Compose file.
-type service struct{ yamldoc.Value }
+// composeService is a service of the Compose file.
+type composeService struct{ yamldoc.Value }
 
-func (s service) text(key string) string {
+func (s composeService) text(key string) string {
 	text, _ := s.Get(key).Text()
 	return text
 }
 
-func (s service) list(keys ...string) []string {
+func (s composeService) list(keys ...string) []string {
 	v := s.Value
 	for _, key := range keys {
 		v = v.Get(key)
@@ -207,7 +207,7 @@ func (s service) list(keys ...string) []string {
 }
 
 // mounted returns what a service has at a path, empty where nothing is.
-func (s service) mounted(target string) string {
+func (s composeService) mounted(target string) string {
 	for _, volume := range s.list("volumes") {
 		volume = strings.TrimSuffix(volume, ":ro")
 		if source, ok := strings.CutSuffix(volume, ":"+target); ok {
@@ -223,7 +223,7 @@ func TestCompose(t *testing.T) {
 	if err != nil || len(faults) > 0 {
 		t.Fatalf("%v %v", err, faults)
 	}
-	agent, sidecar := service{doc.Get("services").Get("agent")}, service{doc.Get("services").Get("pannier")}
+	agent, sidecar := composeService{doc.Get("services").Get("agent")}, composeService{doc.Get("services").Get("pannier")}
 	image := dockerfile(t)
 	s := imageSettings(t, image)
 
@@ -262,7 +262,7 @@ func TestCompose(t *testing.T) {
 }
 
 // checkVariables fails unless every variable of a service is a setting, and every value good where nothing is put in.
-func checkVariables(t *testing.T, s service) {
+func checkVariables(t *testing.T, s composeService) {
 	t.Helper()
 	environ := []string{"HOME=/home/nonroot"}
 	for pair := range s.Get("environment").Pairs() {

@@ -14,6 +14,7 @@ import (
 
 	"pannier"
 	"pannier/publish/api"
+	"pannier/service"
 )
 
 // checkProbe runs `pannier probe` and compares its exit code and what it says on stderr.
@@ -42,8 +43,8 @@ func serveUnready(t *testing.T) (socket string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ln := must(api.Listen(ctx, socket, 0o600))(t)
 	h := api.New(api.Options{
-		Snapshot: func() *pannier.Snapshot { return nil },
-		Alive:    func() error { return errors.New("the loop stands") },
+		Service: service.New(service.Options{Snapshot: func() *pannier.Snapshot { return nil }}),
+		Alive:   func() error { return errors.New("the loop stands") },
 	})
 	ended := make(chan error)
 	go func() { ended <- api.Serve(ctx, ln, h, hclog.NewNullLogger()) }()

@@ -15,6 +15,7 @@ import (
 	"pannier"
 	"pannier/internal/fsx"
 	"pannier/publish/api"
+	"pannier/service"
 )
 
 // tokenBytes is how much chance is in a token: so much that its digest needs no salt and no stretching.
@@ -49,7 +50,7 @@ func (p *program) makeToken(name, scope, file string) error {
 	if err := api.CheckTokenName(name); err != nil {
 		return err
 	}
-	if _, err := api.ParseScope(scope); err != nil {
+	if _, err := service.ParseScope(scope); err != nil {
 		return err
 	}
 	chance := make([]byte, tokenBytes)

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,8 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	"pannier/publish/answer"
+
 	"pannier"
-	"pannier/publish/api/rpc"
 )
 
 type statusError struct {
@@ -81,42 +80,24 @@ func (h *Handler) statusOf(r *http.Request, err error) *statusError {
 	return e
 }
 
-// encoded is the body of an answer with its strong ETag, as a header has it; nil is none.
-type encoded struct {
-	body []byte
-	tag  []string
-}
-
-func withTag(body []byte) encoded {
-	sum := sha256.Sum256(body)
-	return encoded{body, tagOf(sum[:])}
-}
-
-func tagOf(sum []byte) []string { return []string{`"` + hex.EncodeToString(sum[:16]) + `"`} }
-
-func encode(value any) (encoded, error) {
-	body, err := rpc.Encode(value)
-	return withTag(append(body, '\n')), err
-}
-
 // WriteJSON answers a request with a value, and with its ETag where it is a GET.
 func WriteJSON(w http.ResponseWriter, r *http.Request, value any) error {
-	answer, err := encode(value)
+	encoded, err := answer.Of(value)
 	if err != nil {
 		return err
 	}
-	writeEncoded(w, r, "application/json", answer)
+	writeEncoded(w, r, "application/json", encoded)
 	return nil
 }
 
 func writeBody(w http.ResponseWriter, r *http.Request, contentType string, body []byte) error {
-	writeEncoded(w, r, contentType, withTag(body))
+	writeEncoded(w, r, contentType, answer.New(body))
 	return nil
 }
 
-func writeEncoded(w http.ResponseWriter, r *http.Request, contentType string, answer encoded) {
-	if writeHeader(w, r, contentType, answer.tag, len(answer.body)) {
-		w.Write(answer.body) // an error means that the client has gone
+func writeEncoded(w http.ResponseWriter, r *http.Request, contentType string, a answer.Encoded) {
+	if writeHeader(w, r, contentType, a.Tag, len(a.Body)) {
+		w.Write(a.Body) // an error means that the client has gone
 	}
 }
 
@@ -225,7 +206,7 @@ func checkEnd(dec *json.Decoder) error {
 
 // invalidParameter is about a parameter that a route has, so that the codes can be counted.
 func invalidParameter(name, detail, hint string) error {
-	return &statusError{http.StatusBadRequest, "invalid_parameter." + name, detail, hint}
+	return &pannier.Refusal{Code: "invalid_parameter." + name, Message: detail, Hint: hint}
 }
 
 type countingWriter struct {
@@ -248,3 +229,12 @@ func (p *probeWriter) Header() http.Header { return p.header }
 func (p *probeWriter) Write(b []byte) (int, error) { return len(b), nil }
 
 func (p *probeWriter) WriteHeader(int) {}
+
+// writeShared answers with what every caller of the same question gets.
+func (h *Handler) writeShared(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot, question string, make func() (answer.Encoded, error)) error {
+	encoded, err := h.shared.Of(s, h.Service.Contents.Version(), question, make)
+	if err == nil {
+		writeEncoded(w, r, "application/json", encoded)
+	}
+	return err
+}

@@ -12,7 +12,6 @@ package api
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,24 +23,21 @@ import (
 
 	"pannier"
 	"pannier/internal/onetime"
+	"pannier/publish/answer"
 	"pannier/publish/api/rpc"
 	"pannier/publish/card"
+	"pannier/publish/turn"
 	"pannier/service"
 )
 
 // Options are what the handler composes. All but the ones marked optional are needed.
 type Options struct {
-	// Snapshot returns the newest snapshot, nil before the first.
-	Snapshot func() *pannier.Snapshot
-	// Service decides about contents of skills; without it no route has any.
+	// Service decides and records what clients ask for.
 	Service *service.Service
-	// Resolve decides which skills are active in a turn.
-	Resolve func(*pannier.Snapshot, pannier.Turn) pannier.Resolution
+	// Turns answers turns; it is not needed by a handler without a snapshot.
+	Turns *turn.Turns
 	// Card returns the agent card of the newest snapshot. It is not called before the first.
 	Card func() card.Card
-	// Rescan looks at the disk again. With wait it returns the snapshot that is served once a scan has ended that began
-	// after the call; without, the newest at once.
-	Rescan func(ctx context.Context, wait bool) (*pannier.Snapshot, error)
 	// Health returns what is wrong.
 	Health func() pannier.Health
 	// Peers returns the workspaces that the agent can delegate to, in their order; optional. What it
@@ -50,43 +46,22 @@ type Options struct {
 	// CardStatus returns what the platforms hold, Stats what happened within the last hour; both optional.
 	CardStatus func() pannier.CardStatus
 	Stats      func() pannier.Stats
-	// AgentWorkspace is the workspace's path as the agent sees it.
-	AgentWorkspace string
-	// Format is that of a prompt where the turn names none; empty is the default of package prompt.
-	Format string
-	// MaxChars bounds a prompt where the turn does not; 0 means unbounded.
-	MaxChars int
+	// MaxArchiveBytes bounds the body of an installation.
+	MaxArchiveBytes int64
 
-	// Environment returns what skills are judged by, with the time that it was found out; optional. Without it, that of the
-	// snapshot is told.
-	Environment func() pannier.Environment
-	// Inspect looks into a skill directory; optional. It fails as [service.Texts] do.
-	Inspect func(context.Context, *pannier.Skill) (pannier.Inspection, error)
-	// Resources reads the links and examples of a skill for the prompt formats that show bodies; optional.
-	Resources func(context.Context, *pannier.Skill) (pannier.Resources, error)
-	// Mutations are what peers that may can change; the zero value is nothing.
-	Mutations
-	// Installs are how a client can move skills; the zero value is not at all.
-	Installs
-	// Scans are what is known of skill directories beside the snapshot; the zero value is nothing.
-	Scans
 	// Runner is how a runner of tools connects; the zero value is not at all.
 	Runner Runner
-	// Tools call tools of skills; the zero value calls none.
-	Tools
 	// RPC are the options of JSON-RPC alone; the zero value leaves out what depends on them.
 	RPC RPC
 	// Routes are those of modules.
 	Routes []Route
 
-	Alive      func() error                 // optional: returns why a restart would help, for /livez
-	Watched    func() bool                  // optional: reports whether all of the workspace is watched, for /readyz
-	Events     *EventSource                 // optional: serves the event stream
-	Emit       func(pannier.EventType, any) // optional
-	TurnEvents TurnEvents                   // the zero value records no turn
-	Metrics    http.Handler                 // optional: serves /metrics
-	Registerer prometheus.Registerer        // optional
-	Logger     hclog.Logger                 // optional
+	Alive      func() error          // optional: returns why a restart would help, for /livez
+	Watched    func() bool           // optional: reports whether all of the workspace is watched, for /readyz
+	Events     *EventSource          // optional: serves the event stream
+	Metrics    http.Handler          // optional: serves /metrics
+	Registerer prometheus.Registerer // optional
+	Logger     hclog.Logger          // optional
 }
 
 // Handler answers the requests of the socket. It is for any number of callers.
@@ -94,46 +69,25 @@ type Handler struct {
 	Options
 	mux         *http.ServeMux
 	routes      map[string]route // by pattern
-	openAPIText func() (encoded, error)
+	openAPIText func() (answer.Encoded, error)
 	metrics     *metrics
 	capacity    Capacity
 	streams     atomic.Int64 // event streams that are open
 	frames      frames
-	shared      sharedAnswers
-	bodyCache   bodyCache
+	shared      answer.Shared
 	calls       *rpc.Server
-	sampler     *turnSampler
 	tickets     *onetime.Store[ticketHolder]
-	denials     *denials
 }
 
 // New returns a handler.
 func New(o Options) *Handler {
 	o.Logger = cmp.Or(o.Logger, hclog.NewNullLogger())
-	if o.Emit == nil {
-		o.Emit = func(pannier.EventType, any) {}
-	}
-	if o.Tools.Permit == nil {
-		o.Tools.Permit = func(*pannier.Snapshot, *pannier.RuntimeTool) *pannier.ToolError {
-			return &pannier.ToolError{Code: pannier.ToolNoRunner, Message: "only a running sidecar calls tools of skills", Hint: "start \"pannier run\""}
-		}
-	}
-	if o.TurnEvents.Emit == nil {
-		o.TurnEvents.Emit = func(kind pannier.EventType, data any) bool {
-			o.Emit(kind, data)
-			return true
-		}
-	}
-	if o.Service == nil {
-		o.Service = service.New(service.Options{})
-	}
 	h := &Handler{
 		Options: o, mux: http.NewServeMux(), routes: map[string]route{}, capacity: CapacityNow(),
-		metrics: newMetrics(o.Registerer), sampler: newTurnSampler(o.TurnEvents.PerMinute), tickets: onetime.New[ticketHolder](ticketTTL),
+		metrics: newMetrics(o.Registerer), tickets: onetime.New[ticketHolder](ticketTTL),
 	}
-	h.denials = newDenials(&h.Options)
 	h.calls = h.newRPC()
-	h.openAPIText = sync.OnceValues(func() (encoded, error) { return encode(h.openAPI()) })
+	h.openAPIText = sync.OnceValues(func() (answer.Encoded, error) { return answer.Of(h.openAPI()) })
 	for _, route := range slices.Concat(routes(), moduleRoutes(o.Routes)) {
 		if route.has == nil || route.has(&h.Options) {
 			h.add(route)
@@ -141,6 +95,9 @@ func New(o Options) *Handler {
 	}
 	return h
 }
+
+// DropLists drops encoded lists if they are large. The next request for one makes it again.
+func (h *Handler) DropLists() { h.shared.DropLarge() }
 
 const maxRequestBytes = 1 << 20
 
@@ -173,7 +130,7 @@ func (h *Handler) logRequest(r *http.Request, status int) {
 		return
 	}
 	fields := []any{"method", r.Method, "path", r.URL.EscapedPath(), "status", status}
-	if peer, ok := CallerFrom(r.Context()); ok && peer.Token != "" {
+	if peer, ok := service.CallerFrom(r.Context()); ok && peer.Token != "" {
 		fields = append(fields, "token", peer.Token)
 	} else if ok {
 		fields = append(fields, "uid", peer.UID, "gid", peer.GID)

@@ -18,7 +18,7 @@ func thousand() *house { return houseOf(1000) }
 // houseOf is a house of some skills, as large as those that people publish, which records turns as a sidecar does.
 func houseOf(skills int) *house {
 	h := newHouse()
-	h.options.TurnEvents.PerMinute = 120
+	h.turns.Events.PerMinute = 120
 	s := &pannier.Snapshot{Version: 1, Digest: pannier.DigestOf([]byte("s")), Time: h.snapshot.Time}
 	for i := range skills {
 		e := entry(fmt.Sprintf("skill-%04d", i), pannier.StateEligible)

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"pannier"
 )
 
 // Browsers are the pages that may call the API over TCP. The zero value is none. A page has no other right than the token that it
@@ -121,7 +123,7 @@ func (h *Handler) servePage(b *Browsers, w http.ResponseWriter, r *http.Request)
 	counted := &countingWriter{ResponseWriter: w, status: http.StatusOK}
 	DropBody(counted, r)
 	if !b.knowsHost(r) {
-		h.fail(counted, r, h.deny(r, &statusError{http.StatusForbidden, "host_refused", "requests for another host than this machine are refused", "use localhost, or serve the API with TLS"}))
+		h.fail(counted, r, h.deny(r, &pannier.Refusal{Code: "host_refused", Message: "requests for another host than this machine are refused", Hint: "use localhost, or serve the API with TLS"}))
 	} else {
 		b.Page.ServeHTTP(counted, r)
 	}

@@ -37,8 +37,8 @@ func newCommanding() *commanding {
 	omega, _ := c.snapshot.Lookup("omega")
 	omega.Commands = []pannier.Command{{Name: "go"}}
 	c.content.Commands = service.Commands{List: resolve.Commands, Find: resolve.Command}
-	loaded := c.options.Emit
-	c.options.Emit = func(kind pannier.EventType, data any) {
+	loaded := c.content.Emit
+	c.content.Emit = func(kind pannier.EventType, data any) {
 		loaded(kind, data)
 		c.kinds = append(c.kinds, kind)
 		if invoked, ok := data.(pannier.SkillInvoked); ok {
@@ -186,7 +186,7 @@ func TestRefusedCommands(t *testing.T) {
 	}
 	checkProblem(t, "GET", ask(c.handler(), "GET", "/v1/commands/alpha", ""), 405, "method_not_allowed")
 	checkProblem(t, "without commands", ask(newHouse().handler(), "GET", "/v1/commands", ""), 404, "no_such_route")
-	c.options.Snapshot = func() *pannier.Snapshot { return nil }
+	c.content.Snapshot = func() *pannier.Snapshot { return nil }
 	checkProblem(t, "early", ask(c.handler(), "POST", "/v1/commands/alpha", ""), 503, "not_ready")
 }
 
@@ -224,7 +224,7 @@ func TestChangedCommand(t *testing.T) {
 	}
 	h, _ = edited()
 	h.content.Commands = service.Commands{List: resolve.Commands, Find: resolve.Command}
-	h.options.Rescan = func(context.Context, bool) (*pannier.Snapshot, error) {
+	h.content.Rescan = func(context.Context, bool) (*pannier.Snapshot, error) {
 		s := catalog()
 		s.Entries[0].Skill.UserInvocable = false
 		return s, nil

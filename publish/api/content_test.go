@@ -76,7 +76,7 @@ func edited() (*house, pannier.Digest) {
 		return pannier.Document{Body: "edited", Frontmatter: []byte(`{"name":"edited"}`)}, nil
 	}
 	h.content.Texts = disk
-	h.options.Rescan = func(_ context.Context, wait bool) (*pannier.Snapshot, error) {
+	h.content.Rescan = func(_ context.Context, wait bool) (*pannier.Snapshot, error) {
 		if !wait {
 			return nil, errors.New("nobody waits for the scan")
 		}
@@ -115,7 +115,7 @@ func TestContentAfterRescan(t *testing.T) {
 		"skill_ineligible": func(s *pannier.Snapshot) { s.Entries[0].State, s.Entries[0].Usable = pannier.StateIneligible, false },
 	} {
 		h, _ := edited()
-		h.options.Rescan = func(context.Context, bool) (*pannier.Snapshot, error) {
+		h.content.Rescan = func(context.Context, bool) (*pannier.Snapshot, error) {
 			s := catalog()
 			change(s)
 			return s, nil
@@ -193,7 +193,7 @@ func TestDetailReadsOnce(t *testing.T) {
 		{"inspected", nil, `{"name":"inspected"}`, 0},
 		{"not inspected", errors.New("too many open files"), `{"name":"alpha","z":1,"a":[true]}`, 1},
 	} {
-		h.options.Inspect = func(context.Context, *pannier.Skill) (pannier.Inspection, error) {
+		h.content.Inspect = func(context.Context, *pannier.Skill) (pannier.Inspection, error) {
 			return pannier.Inspection{Frontmatter: []byte(`{"name":"inspected"}`)}, tt.err
 		}
 		reads = 0

@@ -150,7 +150,7 @@ func (s *stream) restart() (EventReader, error) {
 	last := s.source.Last() // before the snapshot, so that what follows is not older than it
 	s.after = last
 	reader := s.source.Follow(last)
-	snapshot := s.handler.Snapshot()
+	snapshot := s.handler.Service.Snapshot()
 	if snapshot == nil {
 		s.catalogDue = true
 		return reader, nil

@@ -1,18 +1,12 @@
 package api
 
 import (
-	"context"
 	"maps"
 	"net"
 	"net/netip"
 	"slices"
 	"time"
 )
-
-// WithCaller returns the context of a request from a client.
-func WithCaller(ctx context.Context, p Caller) context.Context {
-	return context.WithValue(ctx, callerKey{}, callerOrError{caller: p})
-}
 
 // Patterns are the routes of a handler, with the names that the query of each may hold.
 func (h *Handler) Patterns() map[string][]string {

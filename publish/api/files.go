@@ -39,7 +39,7 @@ var inspectParameter = query("inspect", "boolean", "Serves what is on disk, also
 // reader returns who asks for content: one that inspects it must have the scope write.
 func (h *Handler) reader(r *http.Request) (service.Reader, error) {
 	if isSet(r, "inspect") {
-		return service.Inspector, h.requireScope(r, r.Pattern+" to inspect", ScopeWrite)
+		return service.Inspector, h.Service.Require(r.Context(), requestOf(r, r.Pattern+" to inspect"), service.ScopeWrite)
 	}
 	return service.Agent, nil
 }

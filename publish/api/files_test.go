@@ -46,7 +46,7 @@ type filed struct {
 
 func newFiled() *filed {
 	f := &filed{house: newHouse()}
-	f.options.Emit = func(kind pannier.EventType, data any) {
+	f.content.Emit = func(kind pannier.EventType, data any) {
 		if kind == pannier.EventSkillFileRead {
 			f.read = append(f.read, data.(pannier.SkillFileRead))
 		}

@@ -13,40 +13,26 @@ import (
 	"pannier/service"
 )
 
-// Installs are how a client with the scope moves skills. A function that is nil has no route.
-type Installs struct {
-	// Install puts a skill into the workspace, or replaces one, and returns with a snapshot that shows it; nil of a dry run.
-	Install func(context.Context, pannier.Actor, pannier.InstallRequest, pannier.InstallSource) (pannier.InstallResult, *pannier.Snapshot, error)
-	// InstallSeveral puts each skill of an archive into the workspace, and returns what came of it.
-	InstallSeveral func(context.Context, pannier.Actor, pannier.InstallSeveral, pannier.InstallSource) ([]pannier.InstalledFolder, error)
-	// Uninstall removes a skill that was installed, Rollback brings back the version before.
-	Uninstall, Rollback func(context.Context, pannier.Actor, pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error)
-	// Promote records a packet that asks for a workflow to become a skill.
-	Promote func(context.Context, pannier.Actor, pannier.Promotion) (pannier.SkillPromotion, error)
-	// MaxArchiveBytes bounds the body of an installation.
-	MaxArchiveBytes int64
-}
-
 var installRoutes = []route{
 	{
-		pattern: "POST /v1/skills", endpoint: endpoint{(*Handler).installAny, nil, eitherOf{pannier.InstallResult{}, pannier.FolderList{}}}, scope: ScopeWrite, raw: archiveMedia,
+		pattern: "POST /v1/skills", endpoint: endpoint{(*Handler).installAny, nil, eitherOf{pannier.InstallResult{}, pannier.FolderList{}}}, scope: service.ScopeWrite, raw: archiveMedia,
 		id: "installSkill", summary: "Installs the skill of an archive, or each of several. The answer comes once a snapshot shows them. Emits install_added.",
 		parameters: append([]parameter{query("several", "boolean", "Installs every skill of the archive by itself; the answer has a result for each.")}, archiveParameters...), has: hasInstall,
 	},
 	{
-		pattern: "PUT /v1/skills/{slug}", endpoint: returns((*Handler).install), scope: ScopeWrite, raw: archiveMedia,
+		pattern: "PUT /v1/skills/{slug}", endpoint: returns((*Handler).install), scope: service.ScopeWrite, raw: archiveMedia,
 		id: "updateSkill", summary: "Replaces an installed skill by the one of an archive. Emits install_replaced.",
 		parameters: append([]parameter{expectedParameter}, archiveParameters...), has: hasInstall,
 	},
 	{
-		pattern: "DELETE /v1/skills/{slug}", endpoint: removes(func(h *Handler) removal { return h.Uninstall }), scope: ScopeWrite,
+		pattern: "DELETE /v1/skills/{slug}", endpoint: removes((*service.Service).Uninstall), scope: service.ScopeWrite,
 		id: "uninstallSkill", summary: "Removes an installed skill, and what clients have set of it. Emits install_removed.",
-		parameters: removalParameters, has: func(o *Options) bool { return o.Uninstall != nil },
+		parameters: removalParameters, has: hasInstall,
 	},
 	{
-		pattern: "POST /v1/skills/{slug}/rollback", endpoint: removes(func(h *Handler) removal { return h.Rollback }), scope: ScopeWrite,
+		pattern: "POST /v1/skills/{slug}/rollback", endpoint: removes((*service.Service).Rollback), scope: service.ScopeWrite,
 		id: "rollBackSkill", summary: "Brings back the version of a skill that was there before the newest. Emits install_rolled_back.",
-		parameters: removalParameters, has: func(o *Options) bool { return o.Rollback != nil },
+		parameters: removalParameters, has: hasInstall,
 	},
 	{
 		pattern: "GET /v1/skills/{slug}/versions", endpoint: returns((*Handler).versions),
@@ -59,13 +45,13 @@ var installRoutes = []route{
 		parameters: []parameter{skillPathParameter, inspectParameter}, has: func(o *Options) bool { return o.Service.Diff != nil },
 	},
 	{
-		pattern: "POST /v1/promotions", endpoint: returns((*Handler).promote), bodySchema: promotionBody{}, scope: ScopeWrite,
+		pattern: "POST /v1/promotions", endpoint: returns((*Handler).promote), bodySchema: promotionBody{}, scope: service.ScopeWrite,
 		id: "promote", summary: "Records a packet that asks for a workflow to become a skill. Emits skill_promotion.",
-		has: func(o *Options) bool { return o.Promote != nil },
+		has: hasInstall,
 	},
 }
 
-func hasInstall(o *Options) bool { return o.Install != nil }
+func hasInstall(o *Options) bool { return o.Service.Installer != nil }
 
 // The parameters of the routes that move skills.
 var (
@@ -110,8 +96,7 @@ func (h *Handler) install(r *http.Request, _ *pannier.Snapshot) (result pannier.
 	if err != nil {
 		return result, err
 	}
-	result, _, err = h.Install(r.Context(), ActorOf(r), req, src)
-	return result, err
+	return h.Service.Install(r.Context(), req, src)
 }
 
 // installAny puts the skill of an archive into the workspace, or each of several.
@@ -135,7 +120,7 @@ func (h *Handler) installAny(w http.ResponseWriter, r *http.Request, s *pannier.
 }
 
 func (h *Handler) installSeveral(r *http.Request, req pannier.InstallSeveral, src pannier.InstallSource) (list pannier.FolderList, err error) {
-	folders, err := h.InstallSeveral(r.Context(), ActorOf(r), req, src)
+	folders, err := h.Service.InstallSeveral(r.Context(), req, src)
 	if err != nil {
 		return list, err
 	}
@@ -200,15 +185,13 @@ func (h *Handler) diff(r *http.Request, s *pannier.Snapshot) (diff pannier.Versi
 	return h.Service.VersionDiff(r.Context(), s, r.PathValue("slug"), r.URL.Query().Get("path"), by)
 }
 
-type removal = func(context.Context, pannier.Actor, pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error)
-
-func removes(by func(*Handler) removal) endpoint {
-	return returns(func(h *Handler, r *http.Request, _ *pannier.Snapshot) (result pannier.InstallResult, err error) {
+func removes(by func(*service.Service, context.Context, pannier.RemoveRequest) (pannier.InstallResult, error)) endpoint {
+	return returns(func(h *Handler, r *http.Request, _ *pannier.Snapshot) (pannier.InstallResult, error) {
 		req, err := removeRequest(r)
-		if err == nil {
-			result, _, err = by(h)(r.Context(), ActorOf(r), req)
+		if err != nil {
+			return pannier.InstallResult{}, err
 		}
-		return result, err
+		return by(h.Service, r.Context(), req)
 	})
 }
 
@@ -264,5 +247,5 @@ func (h *Handler) promote(r *http.Request, _ *pannier.Snapshot) (recorded pannie
 	if err != nil {
 		return recorded, err
 	}
-	return h.Promote(r.Context(), ActorOf(r), p)
+	return h.Service.Promote(r.Context(), p)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pannier"
-	"pannier/publish/api"
 	"pannier/service"
 )
 
@@ -26,6 +25,7 @@ type mover struct {
 	remove  pannier.RemoveRequest
 	actor   pannier.Actor
 	refuse  string // the code
+	refusal error  // instead
 	// problems are those of an installation.
 	problems []pannier.Problem
 }
@@ -42,14 +42,11 @@ func versioned(o *service.Options) {
 	}
 }
 
-func (m *mover) installs() api.Installs {
-	return api.Installs{
-		Install: m.take, Uninstall: m.leave(pannier.StatusUninstalled), Rollback: m.leave(pannier.StatusRolledBack), Promote: m.promote, MaxArchiveBytes: 64,
-	}
-}
-
-func (m *mover) take(_ context.Context, actor pannier.Actor, req pannier.InstallRequest, src pannier.InstallSource) (pannier.InstallResult, *pannier.Snapshot, error) {
+func (m *mover) Install(_ context.Context, actor pannier.Actor, req pannier.InstallRequest, src pannier.InstallSource) (pannier.InstallResult, *pannier.Snapshot, error) {
 	m.actor, m.install, m.source = actor, req, src
+	if m.refusal != nil {
+		return pannier.InstallResult{}, nil, m.refusal
+	}
 	if m.refuse != "" {
 		return pannier.InstallResult{}, nil, &pannier.Refusal{Code: m.refuse, Message: "m", Hint: "h"}
 	}
@@ -63,17 +60,27 @@ func (m *mover) take(_ context.Context, actor pannier.Actor, req pannier.Install
 	return pannier.InstallResult{Status: pannier.StatusInstalled, DryRun: req.DryRun, Skill: moved, AuditEntries: 2, Problems: m.problems}, nil, nil
 }
 
-func (m *mover) leave(status pannier.InstallStatus) func(context.Context, pannier.Actor, pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error) {
-	return func(_ context.Context, actor pannier.Actor, req pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error) {
-		m.actor, m.remove = actor, req
-		if req.Slug == "no" {
-			return pannier.InstallResult{}, nil, &pannier.Refusal{Code: "install.not_found", Message: "m", Hint: "h"}
-		}
-		return pannier.InstallResult{Status: status, Skill: moved, Removed: moved.InstallPath, AuditEntries: 2}, nil, nil
-	}
+func (*mover) InstallSeveral(context.Context, pannier.Actor, pannier.InstallSeveral, pannier.InstallSource) ([]pannier.InstalledFolder, error) {
+	return nil, nil
 }
 
-func (m *mover) promote(_ context.Context, actor pannier.Actor, p pannier.Promotion) (pannier.SkillPromotion, error) {
+func (m *mover) Uninstall(_ context.Context, actor pannier.Actor, req pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error) {
+	return m.leave(actor, req, pannier.StatusUninstalled)
+}
+
+func (m *mover) Rollback(_ context.Context, actor pannier.Actor, req pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error) {
+	return m.leave(actor, req, pannier.StatusRolledBack)
+}
+
+func (m *mover) leave(actor pannier.Actor, req pannier.RemoveRequest, status pannier.InstallStatus) (pannier.InstallResult, *pannier.Snapshot, error) {
+	m.actor, m.remove = actor, req
+	if req.Slug == "no" {
+		return pannier.InstallResult{}, nil, &pannier.Refusal{Code: "install.not_found", Message: "m", Hint: "h"}
+	}
+	return pannier.InstallResult{Status: status, Skill: moved, Removed: moved.InstallPath, AuditEntries: 2}, nil, nil
+}
+
+func (m *mover) Promote(_ context.Context, actor pannier.Actor, p pannier.Promotion) (pannier.SkillPromotion, error) {
 	m.actor = actor
 	return pannier.SkillPromotion{Summary: p.Summary, Digest: pannier.DigestOf(p.Packet), Repetition: p.Repetition, Packet: p.Packet}, nil
 }
@@ -84,15 +91,15 @@ var moved = pannier.InstalledSkill{
 	TrustLevel: pannier.TrustVerified, Path: "skills/documents", InstallPath: "/w/skills/documents",
 }
 
-func (m *mover) ask(t *testing.T, peer api.Caller, method, target, media, body string) *httptest.ResponseRecorder {
+func (m *mover) ask(t *testing.T, peer service.Caller, method, target, media, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	h := newHouse()
-	h.options.Installs = m.installs()
+	h.content.Installer = m
 	versioned(&h.content)
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	r.Header.Set("Content-Type", media)
 	w := httptest.NewRecorder()
-	h.handler().ServeHTTP(w, r.WithContext(api.WithCaller(r.Context(), peer)))
+	h.handler().ServeHTTP(w, r.WithContext(service.WithCaller(r.Context(), peer)))
 	return w
 }
 
@@ -127,7 +134,7 @@ func TestInstallRoutes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		m := newMover()
-		w := m.ask(t, api.Caller{}, tt.method, tt.target, tt.media, tt.body)
+		w := m.ask(t, service.Caller{}, tt.method, tt.target, tt.media, tt.body)
 		if w.Code != tt.status {
 			t.Errorf("%s %s: %d %s", tt.method, tt.target, w.Code, w.Body)
 		}
@@ -153,7 +160,7 @@ func TestWhoMayInstall(t *testing.T) {
 		{"POST", "/v1/promotions", ""},
 	} {
 		m := newMover()
-		w := m.ask(t, api.Caller{UID: 12345, GID: 1}, q[0], q[1], q[2], "x")
+		w := m.ask(t, service.Caller{UID: 12345, GID: 1}, q[0], q[1], q[2], "x")
 		if w.Code != http.StatusForbidden || m.actor.Kind != "" {
 			t.Errorf("%v: %d, %+v", q, w.Code, m.actor)
 		}
@@ -181,12 +188,12 @@ func TestRefusedInstalls(t *testing.T) {
 	}
 	for _, tt := range tests {
 		m := &mover{refuse: tt.code}
-		w := m.ask(t, api.Caller{}, "POST", "/v1/skills", "application/gzip", "x")
+		w := m.ask(t, service.Caller{}, "POST", "/v1/skills", "application/gzip", "x")
 		problem := decodeLoosely[pannier.ErrorDocument](t, w.Body.Bytes())
 		if w.Code != tt.status || problem.Code != tt.code || problem.Hint != "h" {
 			t.Errorf("%s: %d %+v", tt.code, w.Code, problem)
 		}
-		w = m.ask(t, api.Caller{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/install","params":{"source":{"type":"uploaded_archive","upload_id":"upl_1"}}}`)
+		w = m.ask(t, service.Caller{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/install","params":{"source":{"type":"uploaded_archive","upload_id":"upl_1"}}}`)
 		answer := decodeLoosely[struct {
 			Error struct {
 				Code int
@@ -215,7 +222,7 @@ func TestRPCInstallTellsProblems(t *testing.T) {
 		if method == "skills/update" {
 			asked = rpcRequest("1", method, `{"slug":"documents","source":{"type":"uploaded_archive","upload_id":"upl_1"}}`)
 		}
-		answered := m.ask(t, api.Caller{}, "POST", "/v1/rpc", "application/json", asked).Body.String()
+		answered := m.ask(t, service.Caller{}, "POST", "/v1/rpc", "application/json", asked).Body.String()
 		if method == "skills/install" {
 			s.exchange(t, asked, answered)
 		}
@@ -235,7 +242,7 @@ func TestRPCInstalls(t *testing.T) {
 		{"skills/uninstall", `{"slug":"documents","source_kind":"workspace"}`, `{"status":"uninstalled","slug":"documents","source_kind":"workspace","removed_install_path":"/w/skills/documents","audit":{"events_written":2}}`},
 	}
 	for _, tt := range tests {
-		w := newMover().ask(t, api.Caller{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"`+tt.method+`","params":`+tt.params+`}`)
+		w := newMover().ask(t, service.Caller{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"`+tt.method+`","params":`+tt.params+`}`)
 		answer := decodeLoosely[struct{ Result json.RawMessage }](t, w.Body.Bytes())
 		if diff := cmp.Diff(tt.want, string(answer.Result)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s\n%s", tt.method, diff, w.Body)
@@ -246,21 +253,21 @@ func TestRPCInstalls(t *testing.T) {
 		`{"type":"git","upload_id":"upl_1"}`: `the source is of type \"git\"`,
 	} {
 		m := newMover()
-		w := m.ask(t, api.Caller{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/install","params":{"source":`+source+`}}`)
+		w := m.ask(t, service.Caller{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/install","params":{"source":`+source+`}}`)
 		if text := w.Body.String(); !strings.Contains(text, `"code":"skills.invalid_request","details":{"error":"`+want+`"`) || m.source.UploadID != "" {
 			t.Errorf("%s: %s", source, text)
 		}
 	}
 	for _, fingerprint := range []string{strings.Repeat("0", 64), "sha256:" + strings.Repeat("0", 64), "", "f"} {
 		m := newMover()
-		w := m.ask(t, api.Caller{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/update","params":{"slug":"documents",`+source+`,"expected_previous_fingerprint":"`+fingerprint+`"}}`)
+		w := m.ask(t, service.Caller{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/update","params":{"slug":"documents",`+source+`,"expected_previous_fingerprint":"`+fingerprint+`"}}`)
 		if text := w.Body.String(); !strings.Contains(text, `"code":"skills.invalid_request","details":{"error":"invalid expected_previous_fingerprint: `) ||
 			!strings.Contains(text, `"hint":"give the fingerprint of the skill`) || m.install.Slug != "" {
 			t.Errorf("%q: %s", fingerprint, text)
 		}
 	}
 	m := newMover()
-	m.ask(t, api.Caller{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/update","params":{"slug":"acme/documents","source_kind":"managed",`+source+`,"expected_previous_fingerprint":"`+f+`"}}`)
+	m.ask(t, service.Caller{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/update","params":{"slug":"acme/documents","source_kind":"managed",`+source+`,"expected_previous_fingerprint":"`+f+`"}}`)
 	want := pannier.InstallRequest{Slug: "acme/documents", SourceKind: "managed", Expected: pannier.DigestOf([]byte("f"))}
 	if !reflect.DeepEqual(m.install, want) || m.source.UploadID != "upl_000000000000000001" {
 		t.Errorf("%+v, %+v", m.install, m.source)
@@ -275,14 +282,12 @@ func TestConflictsAreStructured(t *testing.T) {
 		Findings: []pannier.Finding{{Rule: "scan.x", Severity: pannier.SeverityError, Path: "run.sh", Line: 3, Message: "m", Hint: "h", Blocking: true}},
 	}
 	h := newHouse()
-	h.options.Install = func(context.Context, pannier.Actor, pannier.InstallRequest, pannier.InstallSource) (pannier.InstallResult, *pannier.Snapshot, error) {
-		return pannier.InstallResult{}, nil, fmt.Errorf("install: %w", &refusal)
-	}
+	h.content.Installer = &mover{refusal: fmt.Errorf("install: %w", &refusal)}
 	send := func(target, media, body string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest("POST", target, strings.NewReader(body))
 		r.Header.Set("Content-Type", media)
 		w := httptest.NewRecorder()
-		h.handler().ServeHTTP(w, r.WithContext(api.WithCaller(r.Context(), api.Caller{})))
+		h.handler().ServeHTTP(w, r.WithContext(service.WithCaller(r.Context(), service.Caller{})))
 		return w
 	}
 	problem := decode[pannier.ErrorDocument](t, send("/v1/skills", "application/zip", "x"))

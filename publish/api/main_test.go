@@ -21,6 +21,7 @@ import (
 	"pannier/publish/api"
 	"pannier/publish/card"
 	"pannier/publish/prompt"
+	"pannier/publish/turn"
 	"pannier/registry/resolve"
 	"pannier/service"
 )
@@ -40,6 +41,7 @@ type house struct {
 	snapshot *pannier.Snapshot
 	options  api.Options
 	content  service.Options // without what options have too
+	turns    turn.Options    // without what options have too
 
 	mu     sync.Mutex
 	events []pannier.SkillLoaded
@@ -72,6 +74,19 @@ func documents() texts {
 		},
 	}
 }
+
+// audited is an audit log whose newest entries a function returns. It drops what is appended.
+type audited func(slug string, before uint64, limit int) ([]pannier.AuditEntry, error)
+
+func (a audited) Newest(slug string, before uint64, limit int) ([]pannier.AuditEntry, error) {
+	return a(slug, before, limit)
+}
+
+func (audited) Verify(context.Context, string) (pannier.AuditCheck, error) {
+	return pannier.AuditCheck{OK: true, Broken: true, Directory: "/d", Entries: 1, Seq: 1, Head: "sha256:x", RecordedBreaks: 1, Headless: true, Error: "e"}, nil
+}
+
+func (audited) Append(e pannier.AuditEntry) (pannier.AuditEntry, error) { return e, nil }
 
 func skill(slug string) *pannier.Skill {
 	return &pannier.Skill{
@@ -114,17 +129,25 @@ func catalog() *pannier.Snapshot {
 var cardText = []byte(`{"name":"a <b> & c","skills":[]}`)
 
 func newHouse() *house {
-	h := &house{snapshot: catalog(), content: service.Options{
-		Texts: documents(), Ranked: new(resolve.Resolver).Find, Directory: func(s *pannier.Skill) string { return path.Dir(prompt.Location(s, "/configs")) },
-	}}
-	h.options = api.Options{
+	h := &house{snapshot: catalog()}
+	h.content = service.Options{
 		Snapshot: func() *pannier.Snapshot { return h.snapshot },
-		Resolve:  new(resolve.Resolver).Resolve,
-		Card:     func() card.Card { return card.Card{JSON: cardText} },
+		Texts:    documents(), Ranked: new(resolve.Resolver).Find, Directory: func(s *pannier.Skill) string { return path.Dir(prompt.Location(s, "/configs")) },
 		Rescan: func(context.Context, bool) (*pannier.Snapshot, error) {
 			h.scans++
 			return h.snapshot, nil
 		},
+		Emit: func(kind pannier.EventType, data any) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if kind == pannier.EventSkillLoaded {
+				h.events = append(h.events, data.(pannier.SkillLoaded))
+			}
+		},
+	}
+	h.turns = turn.Options{Resolve: new(resolve.Resolver).Resolve, AgentWorkspace: "/configs", MaxChars: 24000}
+	h.options = api.Options{
+		Card: func() card.Card { return card.Card{JSON: cardText} },
 		Health: func() pannier.Health {
 			return pannier.Health{
 				Status: pannier.HealthDegraded, Version: "devel", StartedAt: h.snapshot.Time, Socket: "/s", Skills: map[pannier.State]int{pannier.StateEligible: 1},
@@ -134,26 +157,21 @@ func newHouse() *house {
 				Push:       []pannier.PushHealth{{Platform: "https://p.example", Desired: pannier.DigestOf(cardText), LastError: "refused", Since: h.snapshot.Time}},
 			}
 		},
-		AgentWorkspace: "/configs", MaxChars: 24000,
-		Emit: func(kind pannier.EventType, data any) {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			if kind == pannier.EventSkillLoaded {
-				h.events = append(h.events, data.(pannier.SkillLoaded))
-			}
-		},
-		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("metrics\n")) }),
+		MaxArchiveBytes: 64,
+		Metrics:         http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("metrics\n")) }),
 	}
 	return h
 }
 
 func (h *house) handler() *api.Handler {
-	o, c := h.options, h.content
-	c.Snapshot, c.Rescan, c.Emit, c.Mask = o.Snapshot, o.Rescan, o.Emit, o.TurnEvents.Mask
-	if o.TurnEvents.Text {
+	o, c, t := h.options, h.content, h.turns
+	c.Logger, c.Registerer = o.Logger, o.Registerer
+	if c.Mask = t.Events.Mask; t.Events.Text {
 		c.Mask = nil
 	}
 	o.Service = service.New(c)
+	t.Service, t.Peers, t.Registerer = o.Service, o.Peers, o.Registerer
+	o.Turns = turn.New(t)
 	return api.New(o)
 }
 

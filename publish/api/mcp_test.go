@@ -133,7 +133,7 @@ func TestMCPIsForPrograms(t *testing.T) {
 			w.WriteHeader(http.StatusRequestEntityTooLarge)
 		}
 	})
-	handler := api.New(h.options)
+	handler := h.handler()
 	if w := ask(handler, "POST", "/mcp", "{}", "Origin", "http://localhost"); w.Code != http.StatusForbidden {
 		t.Errorf("a page: %d", w.Code)
 	}

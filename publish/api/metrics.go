@@ -8,35 +8,23 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics count the answers of each route and the streams that were dropped, and time what an agent asks for at each turn.
+// metrics count the answers of each route and the streams that were dropped.
 type metrics struct {
 	requests *prometheus.CounterVec
 	dropped  prometheus.Counter
-	resolve  prometheus.Histogram
-	turns    *prometheus.CounterVec
 }
-
-// resolveBuckets are around the millisecond that a turn may cost.
-var resolveBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pannier_api_requests_total", Help: "Answers of the socket, by route and status.",
 	}, []string{"route", "code"}), dropped: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "pannier_event_streams_dropped_total", Help: "Event streams whose reader was too slow.",
-	}), resolve: prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "pannier_resolve_duration_seconds", Help: "How long it took to resolve a turn and to render its prompt.", Buckets: resolveBuckets,
-	}), turns: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "pannier_turns_total", Help: "Turns that were answered, by whether their events were recorded.",
-	}, []string{"recorded"})}
-	for _, recorded := range []bool{true, false} {
-		m.turns.WithLabelValues(strconv.FormatBool(recorded))
-	}
+	})}
 	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed} {
 		m.requests.WithLabelValues(unrouted, strconv.Itoa(status))
 	}
 	if reg != nil {
-		reg.MustRegister(m.requests, m.dropped, m.resolve, m.turns)
+		reg.MustRegister(m.requests, m.dropped)
 	}
 	return m
 }

@@ -98,7 +98,7 @@ func TestMetricsCount(t *testing.T) {
 func TestMetricsOfCallersThatGo(t *testing.T) {
 	h, reg := counted()
 	ctx, cancel := context.WithCancel(t.Context())
-	h.options.Rescan = func(ctx context.Context, _ bool) (*pannier.Snapshot, error) {
+	h.content.Rescan = func(ctx context.Context, _ bool) (*pannier.Snapshot, error) {
 		cancel()
 		return nil, ctx.Err()
 	}
@@ -114,7 +114,7 @@ func TestMetricsOfCallersThatGo(t *testing.T) {
 
 func TestWithoutRegisterer(t *testing.T) {
 	h := newHouse()
-	h.options.Metrics, h.options.Emit = nil, nil
+	h.options.Metrics, h.content.Emit = nil, nil
 	handler := h.handler()
 	if w := ask(handler, "GET", "/v1/skills/alpha/content", ""); w.Code != http.StatusOK {
 		t.Errorf("content: %d", w.Code)

@@ -3,6 +3,8 @@ package api
 import (
 	"net/http"
 
+	"pannier/service"
+
 	"pannier"
 )
 
@@ -11,8 +13,8 @@ type Route struct {
 	Pattern string // as [http.ServeMux] takes it
 	// ID and Summary describe the operation in the OpenAPI document.
 	ID, Summary string
-	// Scope is what a client needs; empty means [ScopeRead]. Denied requests are recorded.
-	Scope Scope
+	// Scope is what a client needs; empty means [service.ScopeRead]. Denied requests are recorded.
+	Scope service.Scope
 	// Early routes answer before the first snapshot.
 	Early bool
 	// Body and Answer are zero values of the types of JSON bodies; nil means none. The request may have no body with OptionalBody.

@@ -2,37 +2,15 @@ package api
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"net/http"
 	"slices"
 	"strconv"
 
 	"pannier"
+	"pannier/publish/answer"
+	"pannier/service"
 )
-
-// Mutations are what a client can change. A function that is nil has no route.
-type Mutations struct {
-	// PutEnvironment takes in what the agent's container offers, and returns it as it is kept, with a snapshot that is
-	// judged by the newest there is.
-	PutEnvironment func(context.Context, pannier.Actor, pannier.Environment) (pannier.Environment, *pannier.Snapshot, error)
-	// SetPolicy changes the workspace layer of a skill's policy.
-	SetPolicy func(context.Context, pannier.Actor, pannier.PolicyKey, pannier.PolicyChange) (pannier.Policy, *pannier.Snapshot, error)
-	// Scan scans a skill directory as it is now, and keeps the verdict and what is accepted of it.
-	Scan func(context.Context, pannier.Actor, *pannier.Skill, pannier.ScanRequest) (pannier.ScanReport, *pannier.Snapshot, error)
-	// Acknowledge ends a condition of health that lasts until an operator has looked at it.
-	Acknowledge func(ctx context.Context, actor pannier.Actor, condition string) (*pannier.Snapshot, error)
-	// Audit returns the newest entries of the audit log before a number, newest first; 0 is all, and so is an empty slug.
-	Audit func(slug string, before uint64, limit int) ([]pannier.AuditEntry, error)
-	// VerifyAudit follows the chain of the audit log, which must have the entry SEQ:DIGEST, if that is not empty; optional.
-	VerifyAudit func(ctx context.Context, expect string) (pannier.AuditCheck, error)
-	// AuditDenied appends the entry of a denied change; optional.
-	AuditDenied func(pannier.AuditEntry) (pannier.AuditEntry, error)
-	// Uploads takes in archives by chunks; without it uploads have no method, and binary frames are refused.
-	Uploads Uploads
-	// WriteUIDs may change what the socket's group may not, beside root and the sidecar's own user.
-	WriteUIDs []uint32
-}
 
 var changeRoutes = []route{
 	{
@@ -45,19 +23,19 @@ var changeRoutes = []route{
 		id: "getEnvironment", summary: "What skills are judged by: names, never values.",
 	},
 	{
-		pattern: "PUT /v1/environment", endpoint: takes((*Handler).putEnvironment), bodySchema: environmentBody{}, scope: ScopeEnvironment,
+		pattern: "PUT /v1/environment", endpoint: takes((*Handler).putEnvironment), bodySchema: environmentBody{}, scope: service.ScopeEnvironment,
 		id: "putEnvironment", summary: "Takes in what the agent's container offers.",
-		has: func(o *Options) bool { return o.PutEnvironment != nil },
+		has: hasChanges,
 	},
 	{
 		pattern: "GET /v1/policy", endpoint: writes[pannier.PolicyList]((*Handler).policies),
 		id: "listPolicies", summary: "The policy of every skill.",
 	},
 	{
-		pattern: "PUT /v1/policy/{slug}", endpoint: takes((*Handler).setPolicy), scope: ScopeWrite,
+		pattern: "PUT /v1/policy/{slug}", endpoint: takes((*Handler).setPolicy), scope: service.ScopeWrite,
 		id: "setPolicy", summary: "Changes the workspace layer of a skill's policy: a switch that is left out keeps its value, null takes it back.",
 		parameters: []parameter{query("source_kind", "string", "The kind of root; without it that of the skill is meant.")},
-		has:        func(o *Options) bool { return o.SetPolicy != nil },
+		has:        hasChanges,
 	},
 	{
 		pattern: "GET /v1/audit", endpoint: returns((*Handler).audit), early: true,
@@ -67,15 +45,19 @@ var changeRoutes = []route{
 			{"after", "query", "Only entries after this one in the order of the answer, so older ones: the number of the last entry that is known.", object{"type": "integer", "format": "int64", "minimum": 1, "maximum": math.MaxInt64}},
 			{"limit", "query", "The most entries.", object{"type": "integer", "minimum": 1, "maximum": maxAudit, "default": defaultAudit}},
 		},
-		has: func(o *Options) bool { return o.Audit != nil },
+		has: hasAudit,
 	},
 	{
 		pattern: "GET /v1/audit/verify", endpoint: returns((*Handler).verifyAudit), early: true,
 		id: "verifyAudit", summary: "Follows the chain of the audit log.",
 		parameters: []parameter{query("expect", "string", "An entry that the log must have, as SEQ:DIGEST.")},
-		has:        func(o *Options) bool { return o.VerifyAudit != nil },
+		has:        hasAudit,
 	},
 }
+
+func hasChanges(o *Options) bool { return o.Service.Changes != nil }
+
+func hasAudit(o *Options) bool { return o.Service.Audit != nil }
 
 type rescanned struct {
 	SnapshotVersion uint64         `json:"snapshot_version"`
@@ -83,7 +65,7 @@ type rescanned struct {
 }
 
 func (h *Handler) rescan(r *http.Request, _ *pannier.Snapshot) (answer rescanned, err error) {
-	s, err := h.Rescan(r.Context(), isSet(r, "wait"))
+	s, err := h.Service.Rescan(r.Context(), isSet(r, "wait"))
 	if err != nil {
 		return answer, err
 	}
@@ -103,22 +85,15 @@ type environmentBody struct {
 }
 
 func (h *Handler) environment(_ *http.Request, s *pannier.Snapshot) (pannier.Environment, error) {
-	if h.Environment != nil {
-		return h.Environment(), nil
-	}
-	return s.Environment, nil
+	return h.Service.Environment(s), nil
 }
 
 func (h *Handler) putEnvironment(r *http.Request, _ *pannier.Snapshot, env pannier.Environment) (pannier.Environment, error) {
-	_, s, err := h.PutEnvironment(r.Context(), ActorOf(r), env)
-	if err != nil {
-		return pannier.Environment{}, err
-	}
-	return h.environment(r, s)
+	return h.Service.PutEnvironment(r.Context(), env)
 }
 
 func (h *Handler) policies(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	return h.writeShared(w, r, s, "policy", func() (encoded, error) { return encode(policiesOf(s)) })
+	return h.writeShared(w, r, s, "policy", func() (answer.Encoded, error) { return answer.Of(policiesOf(s)) })
 }
 
 func policiesOf(s *pannier.Snapshot) pannier.PolicyList {
@@ -147,8 +122,7 @@ func (h *Handler) setPolicy(r *http.Request, s *pannier.Snapshot, change pannier
 	if e, ok := s.Lookup(key.Slug); ok && key.SourceKind == "" {
 		key.SourceKind = e.SourceKind
 	}
-	policy, _, err := h.SetPolicy(r.Context(), ActorOf(r), key, change)
-	return policy, err
+	return h.Service.SetPolicy(r.Context(), key, change)
 }
 
 // The bounds of how many audit entries are answered with.
@@ -165,12 +139,12 @@ func (h *Handler) audit(r *http.Request, _ *pannier.Snapshot) (list pannier.Audi
 	}
 	_, slug := pannier.SplitQualified(query.Get("slug"))
 	before, _ := strconv.ParseUint(query.Get("after"), 10, 64) // 0 where it is left out
-	entries, err := h.Audit(slug, before, limit)
+	entries, err := h.Service.Audit.Newest(slug, before, limit)
 	list.Entries = append([]pannier.AuditEntry{}, entries...)
 	return list, err
 }
 
 func (h *Handler) verifyAudit(r *http.Request, _ *pannier.Snapshot) (pannier.AuditCheck, error) {
-	check, err := h.VerifyAudit(r.Context(), r.URL.Query().Get("expect"))
+	check, err := h.Service.Audit.Verify(r.Context(), r.URL.Query().Get("expect"))
 	return check, cmp.Or(err, r.Context().Err())
 }

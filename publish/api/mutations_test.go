@@ -12,46 +12,62 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pannier"
-	"pannier/publish/api"
+	"pannier/service"
 )
 
-// mutable is a house that takes mutations and notes them.
+// mutable is a house that takes changes and notes them. It implements [service.Changes].
 type mutable struct {
 	*house
 	noted []string
+	actor pannier.Actor // that put the environment
 	fail  error
+}
+
+func (m *mutable) PutEnvironment(_ context.Context, actor pannier.Actor, env pannier.Environment) (pannier.Environment, *pannier.Snapshot, error) {
+	note := fmt.Sprintf("environment %s by %s", env.OS, actor.Kind)
+	if actor.UID != nil {
+		note += fmt.Sprint(" ", *actor.UID)
+	}
+	m.noted = append(m.noted, note)
+	env.Source, m.actor = pannier.EnvironmentAgent, actor
+	m.snapshot.Environment = env
+	return env, m.snapshot, m.fail
+}
+
+func (m *mutable) SetPolicy(_ context.Context, _ pannier.Actor, key pannier.PolicyKey, change pannier.PolicyChange) (pannier.Policy, *pannier.Snapshot, error) {
+	m.noted = append(m.noted, fmt.Sprintf("policy %s %s enabled given %t", key.SourceKind, key.Slug, change.Enabled.Given))
+	return pannier.Policies{}.Of(key, nil), m.snapshot, m.fail
+}
+
+func (m *mutable) Acknowledge(_ context.Context, actor pannier.Actor, condition string) (*pannier.Snapshot, error) {
+	m.noted = append(m.noted, fmt.Sprintf("acknowledge %s by %s", condition, actor.Kind))
+	return m.snapshot, m.fail
+}
+
+func (m *mutable) Scan(_ context.Context, actor pannier.Actor, s *pannier.Skill, req pannier.ScanRequest) (pannier.ScanReport, *pannier.Snapshot, error) {
+	note := fmt.Sprintf("scan %s by %d", s.Path, *actor.UID)
+	if req.Withdraw || len(req.Accept.Rules) > 0 {
+		note += fmt.Sprintf(" %t %q %s", req.Withdraw, req.Accept.Rules, req.Accept.Reason)
+	}
+	m.noted = append(m.noted, note)
+	return pannier.ScanReport{Slug: s.Slug, Path: s.Path, ScanVerdict: verdict, Files: 3}, m.snapshot, m.fail
 }
 
 func newMutable() *mutable {
 	m := &mutable{house: newHouse()}
-	m.options.Mutations = api.Mutations{
-		PutEnvironment: func(_ context.Context, actor pannier.Actor, env pannier.Environment) (pannier.Environment, *pannier.Snapshot, error) {
-			m.noted = append(m.noted, fmt.Sprintf("environment %s by %s %d", env.OS, actor.Kind, *actor.UID))
-			env.Source = pannier.EnvironmentAgent
-			m.snapshot.Environment = env
-			return env, m.snapshot, m.fail
-		},
-		SetPolicy: func(_ context.Context, _ pannier.Actor, key pannier.PolicyKey, change pannier.PolicyChange) (pannier.Policy, *pannier.Snapshot, error) {
-			m.noted = append(m.noted, fmt.Sprintf("policy %s %s enabled given %t", key.SourceKind, key.Slug, change.Enabled.Given))
-			return pannier.Policies{}.Of(key, nil), m.snapshot, m.fail
-		},
-		Acknowledge: func(_ context.Context, actor pannier.Actor, condition string) (*pannier.Snapshot, error) {
-			m.noted = append(m.noted, fmt.Sprintf("acknowledge %s by %s", condition, actor.Kind))
-			return m.snapshot, m.fail
-		},
-		Audit: func(slug string, _ uint64, limit int) ([]pannier.AuditEntry, error) {
-			m.noted = append(m.noted, fmt.Sprintf("audit %q %d", slug, limit))
-			return nil, nil
-		},
-		WriteUIDs: []uint32{4242},
-	}
+	m.content.Changes = m
+	m.content.Audit = audited(func(slug string, _ uint64, limit int) ([]pannier.AuditEntry, error) {
+		m.noted = append(m.noted, fmt.Sprintf("audit %q %d", slug, limit))
+		return nil, nil
+	})
+	m.content.Rights.WriteUIDs = []uint32{4242}
 	return m
 }
 
 // askAs sends a request as a peer would.
 func askAs(h http.Handler, uid uint32, method, target, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
-	r = r.WithContext(api.WithCaller(r.Context(), api.Caller{UID: uid, GID: uid}))
+	r = r.WithContext(service.WithCaller(r.Context(), service.Caller{UID: uid, GID: uid}))
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w
@@ -69,7 +85,7 @@ func TestMutations(t *testing.T) {
 		{name: "a field that an environment has not", method: "PUT", target: "/v1/environment", body: `{"variables":{"KEY":"secret"}}`, uid: 0, status: 400, code: "invalid_body"},
 		{name: "root sets a policy", method: "PUT", target: "/v1/policy/alpha", body: `{"enabled":false}`, status: 200, noted: "policy workspace alpha enabled given true"},
 		{name: "a uid that the settings name", method: "PUT", target: "/v1/policy/acme%2Falpha?source_kind=managed", body: `{"allow_implicit_invocation":null}`, uid: 4242, status: 200, noted: "policy managed acme/alpha enabled given false"},
-		{name: "the sidecar's own user", method: "PUT", target: "/v1/policy/new", body: `{}`, uid: uint32(os.Geteuid()), status: 200, noted: "policy  new enabled given false"},
+		{name: "the sidecar's own user", method: "PUT", target: "/v1/policy/new", body: `{}`, uid: uint32(os.Geteuid()), status: 200, noted: "policy workspace new enabled given false"},
 		{name: "a member of the group", method: "PUT", target: "/v1/policy/alpha", body: `{"enabled":false}`, uid: 1000, status: 403, code: "forbidden"},
 		{name: "not a switch", method: "PUT", target: "/v1/policy/alpha", body: `{"enabled":"no"}`, status: 400, code: "invalid_body"},
 		{name: "not a field", method: "PUT", target: "/v1/policy/alpha", body: `{"disabled":true}`, status: 400, code: "invalid_body"},

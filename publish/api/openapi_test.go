@@ -74,7 +74,7 @@ func newWhole() *house {
 	f := newFiled()
 	p.content.OpenFile = f.content.OpenFile
 	p.content.Commands = service.Commands{List: resolve.Commands, Find: resolve.Command}
-	p.options.Inspect = func(context.Context, *pannier.Skill) (pannier.Inspection, error) {
+	p.content.Inspect = func(context.Context, *pannier.Skill) (pannier.Inspection, error) {
 		return pannier.Inspection{
 			Frontmatter: json.RawMessage(`{"name":"alpha"}`),
 			Conformance: map[string]pannier.Conformance{"agentskills_strict": pannier.ConformanceOf(nil)},
@@ -87,14 +87,10 @@ func newWhole() *house {
 		Last:   func() uint64 { return uint64(len(told)) },
 		Whole:  func(*pannier.Snapshot) pannier.CatalogUpdated { return pannier.CatalogUpdated{} },
 	}
-	p.options.Acknowledge = func(context.Context, pannier.Actor, string) (*pannier.Snapshot, error) { return p.snapshot, nil }
-	p.options.Audit = func(string, uint64, int) ([]pannier.AuditEntry, error) {
+	p.content.Audit = audited(func(string, uint64, int) ([]pannier.AuditEntry, error) {
 		uid := uint32(7)
 		return []pannier.AuditEntry{{Seq: 1, Time: time.Unix(1, 0), Phase: pannier.AuditIntent, Action: pannier.ActionScan, Actor: pannier.Actor{Kind: "socket", UID: &uid}, Detail: map[string]any{"a": 1}}}, nil
-	}
-	p.options.VerifyAudit = func(context.Context, string) (pannier.AuditCheck, error) {
-		return pannier.AuditCheck{OK: true, Broken: true, Directory: "/d", Entries: 1, Seq: 1, Head: "sha256:x", RecordedBreaks: 1, Headless: true, Error: "e"}, nil
-	}
+	})
 	p.options.CardStatus = func() pannier.CardStatus {
 		return pannier.CardStatus{Platforms: []pannier.PlatformCard{
 			{Platform: "p", Wanted: json.RawMessage(`{"name":"a"}`), Has: json.RawMessage(`{"name":"b"}`), ReadAt: time.Unix(1, 0), Pushes: []pannier.PushAttempt{{At: time.Unix(1, 0), Outcome: "pushed", MS: 3, Version: 7}}},
@@ -104,11 +100,11 @@ func newWhole() *house {
 	p.options.Stats = func() pannier.Stats {
 		return pannier.Stats{Minutes: []pannier.StatsMinute{{At: time.Unix(60, 0), StatsCounts: pannier.StatsCounts{Reloads: 1, ReloadP50MS: 1.5}}}}
 	}
-	p.options.Installs = newMover().installs()
+	p.content.Installer = newMover()
 	versioned(&p.content)
 	p.options.Routes = mcp.Routes(http.HandlerFunc(answerMCP))
 	p.options.Runner = api.Runner{Accept: func(http.ResponseWriter, *http.Request, context.Context) error { return nil }}
-	p.options.Tools = toldTools
+	p.content.Tools = toldTools
 	p.options.Peers = func() []pannier.Peer {
 		return []pannier.Peer{{ID: "p", Name: "P", Role: "r", Status: "online", Card: json.RawMessage(`{"name":"P"}`), UpdatedAt: time.Unix(1, 0)}, {ID: "q"}}
 	}
@@ -117,8 +113,8 @@ func newWhole() *house {
 }
 
 // toldTools has one tool, and carries out calls of it.
-var toldTools = api.Tools{
-	List: func(s *pannier.Snapshot) pannier.ToolList {
+var toldTools = toolFuncs{
+	list: func(s *pannier.Snapshot) pannier.ToolList {
 		tool := pannier.RuntimeTool{Name: "skill.alpha.run", Parameters: json.RawMessage(`{"type":"object"}`), ExecutionClass: "shared", Kind: pannier.RuntimeShell, Skill: "alpha"}
 		return pannier.ToolList{
 			SnapshotVersion: s.Version, Digest: s.Digest, Enabled: true, Runner: "self", Report: &pannier.RunnerReport{Connected: true, Level: pannier.SandboxRequired},
@@ -126,7 +122,7 @@ var toldTools = api.Tools{
 			Excluded: []pannier.ExcludedTool{{Name: "skill.alpha.x", Skill: "alpha", Reason: pannier.ToolsDisabled, Detail: "d"}},
 		}
 	},
-	Call: func(_ context.Context, r pannier.ToolRequest) (pannier.ToolResult, error) {
+	call: func(_ context.Context, r pannier.ToolRequest) (pannier.ToolResult, error) {
 		if r.Name != "skill.alpha.run" {
 			return pannier.ToolResult{}, &pannier.Refusal{Code: pannier.ToolNotFound, Message: "m", Hint: "h"}
 		}
@@ -139,10 +135,32 @@ var toldTools = api.Tools{
 			Proxy: &pannier.ToolProxy{Tool: "read_file", Arguments: json.RawMessage("{}")}, Error: &pannier.ToolError{Code: pannier.ToolFailed, Message: "m", Hint: "h"},
 		}, nil
 	},
-	Cancel: func(owner, id string) bool { return id == "c1" },
-	Register: func(string, string, func(context.Context, json.RawMessage) (pannier.ToolResult, error)) (func(), error) {
-		return func() {}, nil
-	},
+}
+
+// toolFuncs call tools with functions. They cancel the call c1.
+type toolFuncs struct {
+	list   func(*pannier.Snapshot) pannier.ToolList
+	permit func(*pannier.Snapshot, *pannier.RuntimeTool) *pannier.ToolError
+	call   func(context.Context, pannier.ToolRequest) (pannier.ToolResult, error)
+}
+
+func (t toolFuncs) List(s *pannier.Snapshot) pannier.ToolList { return t.list(s) }
+
+func (t toolFuncs) Permit(s *pannier.Snapshot, tool *pannier.RuntimeTool) *pannier.ToolError {
+	if t.permit == nil {
+		return &pannier.ToolError{Code: pannier.ToolNoRunner, Message: "m", Hint: "h"}
+	}
+	return t.permit(s, tool)
+}
+
+func (t toolFuncs) Call(ctx context.Context, r pannier.ToolRequest) (pannier.ToolResult, error) {
+	return t.call(ctx, r)
+}
+
+func (toolFuncs) Cancel(_, id string) bool { return id == "c1" }
+
+func (toolFuncs) Register(string, string, func(context.Context, json.RawMessage) (pannier.ToolResult, error)) (func(), error) {
+	return func() {}, nil
 }
 
 // answerMCP answers as an MCP server does, with an event for a stream.
@@ -366,7 +384,7 @@ func TestOpenAPIIsTrue(t *testing.T) {
 			if pattern == "GET /v1/events" {
 				r.Header.Set("Last-Event-ID", "0")
 			}
-			r = r.WithContext(api.WithCaller(r.Context(), api.Caller{}))
+			r = r.WithContext(service.WithCaller(r.Context(), service.Caller{}))
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
 			if w.Code != q.status {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pannier"
+	"pannier/service"
 )
 
 var probeRoutes = []route{
@@ -18,9 +19,9 @@ var probeRoutes = []route{
 		id: "getStats", summary: "What happened within the last hour, by minute.", has: func(o *Options) bool { return o.Stats != nil },
 	},
 	{
-		pattern: "POST /v1/health/acknowledge", endpoint: takes((*Handler).acknowledge), scope: ScopeWrite,
+		pattern: "POST /v1/health/acknowledge", endpoint: takes((*Handler).acknowledge), scope: service.ScopeWrite,
 		id: "acknowledgeCondition", summary: "Ends a condition of health that lasts until an operator acknowledges it.",
-		has: func(o *Options) bool { return o.Acknowledge != nil },
+		has: func(o *Options) bool { return o.Service.Changes != nil },
 	},
 	{
 		pattern: "GET /healthz", endpoint: endpoint{serve: (*Handler).healthz}, early: true,
@@ -69,7 +70,7 @@ type acknowledgement struct {
 }
 
 func (h *Handler) acknowledge(r *http.Request, _ *pannier.Snapshot, body acknowledgement) (health pannier.Health, err error) {
-	if _, err := h.Acknowledge(r.Context(), ActorOf(r), body.Condition); err != nil {
+	if err := h.Service.Acknowledge(r.Context(), body.Condition); err != nil {
 		return health, err
 	}
 	return h.Health(), nil

@@ -39,7 +39,7 @@ func TestProbesAnswerNothingElse(t *testing.T) {
 
 func TestProbesWhereSomethingIsWrong(t *testing.T) {
 	h := newHouse()
-	h.options.Snapshot = func() *pannier.Snapshot { return nil }
+	h.content.Snapshot = func() *pannier.Snapshot { return nil }
 	h.options.Alive = func() error { return errors.New("the loop stands") }
 	handler := h.handler()
 	checkProblem(t, "ready", ask(handler, "GET", "/readyz", ""), 503, "not_ready")

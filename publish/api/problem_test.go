@@ -123,7 +123,7 @@ func TestHints(t *testing.T) {
 
 func TestNotReady(t *testing.T) {
 	h := newHouse()
-	h.options.Snapshot = func() *pannier.Snapshot { return nil }
+	h.content.Snapshot = func() *pannier.Snapshot { return nil }
 	for _, target := range []string{
 		"GET /v1/skills", "GET /v1/skills/a", "GET /v1/skills/a/content", "GET /v1/card", "GET /.well-known/agent-card.json",
 		"GET /v1/prompt", "POST /v1/prompt", "POST /v1/resolve", "POST /v1/rescan", "GET /readyz",
@@ -141,7 +141,7 @@ func TestNotReady(t *testing.T) {
 
 func TestInternalError(t *testing.T) {
 	h := newHouse()
-	h.options.Rescan = func(context.Context, bool) (*pannier.Snapshot, error) { return nil, errors.New("disk on fire") }
+	h.content.Rescan = func(context.Context, bool) (*pannier.Snapshot, error) { return nil, errors.New("disk on fire") }
 	p := checkProblem(t, "rescan", ask(h.handler(), "POST", "/v1/rescan", ""), 500, "internal")
 	if !strings.Contains(p.Detail, "disk on fire") {
 		t.Errorf("detail: %s", p.Detail)

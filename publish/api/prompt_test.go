@@ -76,7 +76,7 @@ func TestUnknownFormat(t *testing.T) {
 // TestDefaultLimitByFormat: the limit of the settings is for all formats but that of the reference tool; that of a turn is for all.
 func TestDefaultLimitByFormat(t *testing.T) {
 	h := newHouse()
-	h.options.MaxChars = 1
+	h.turns.MaxChars = 1
 	for format, bounded := range map[string]bool{prompt.Compact: true, prompt.SkillsXML: true, prompt.AvailableSkills: true, prompt.AvailableSkillsReference: false, prompt.OpenClaw: true, prompt.Molecule: true, prompt.MoleculeSystem: true} {
 		for query, limited := range map[string]bool{"": bounded, "&max_chars=1": true, "&max_chars=0": false} {
 			p := decode[pannier.Prompt](t, ask(h.handler(), "GET", "/v1/prompt?format="+format+query, "", "Accept", jsonType))
@@ -91,7 +91,7 @@ func TestDefaultLimitByFormat(t *testing.T) {
 func TestResources(t *testing.T) {
 	h := newHouse()
 	var read []string
-	h.options.Resources = func(_ context.Context, s *pannier.Skill) (pannier.Resources, error) {
+	h.turns.Resources = func(_ context.Context, s *pannier.Skill) (pannier.Resources, error) {
 		read = append(read, s.Slug)
 		if s.Slug == "omega" {
 			return pannier.Resources{}, errors.New("input/output error")
@@ -148,8 +148,8 @@ func TestBodies(t *testing.T) {
 
 func TestChangedBodyIsLookedAtAgain(t *testing.T) {
 	h, now := edited()
-	again := h.options.Rescan
-	h.options.Rescan = func(ctx context.Context, wait bool) (*pannier.Snapshot, error) {
+	again := h.content.Rescan
+	h.content.Rescan = func(ctx context.Context, wait bool) (*pannier.Snapshot, error) {
 		s, err := again(ctx, wait)
 		s.Version, s.Entries = 8, s.Entries[:1]
 		return s, err
@@ -179,7 +179,7 @@ func TestEndlesslyChangingBody(t *testing.T) {
 	if !isShortened(p, "alpha", pannier.LeftOutBody) || !isShortened(p, "gamma", pannier.LeftOutBody) || len(p.Shortened) != 2 || !strings.Contains(p.Text, "### omega") || h.scans != 1 {
 		t.Errorf("%+v after %d scans", p, h.scans)
 	}
-	h.options.Rescan = func(context.Context, bool) (*pannier.Snapshot, error) { return nil, errors.New("no scan") }
+	h.content.Rescan = func(context.Context, bool) (*pannier.Snapshot, error) { return nil, errors.New("no scan") }
 	checkProblem(t, "a scan that fails", ask(h.handler(), "GET", "/v1/prompt?format=molecule", ""), 500, "internal")
 }
 
@@ -231,7 +231,7 @@ func TestBodiesAreBounded(t *testing.T) {
 // TestFormatOfTheSettings asks without a format. The limit is then that of the format that the settings name.
 func TestFormatOfTheSettings(t *testing.T) {
 	h := newHouse()
-	h.options.Format = prompt.OpenClaw
+	h.turns.Format = prompt.OpenClaw
 	for _, tt := range []struct{ method, target, body, want string }{
 		{"GET", "/v1/prompt", "", prompt.OpenClaw},
 		{"POST", "/v1/prompt", "{}", prompt.OpenClaw},

@@ -19,6 +19,13 @@ type refusalClass struct {
 // refusals are the classes of the codes that are no mistake of the request alone (Pioneer skills protocol, its error codes;
 // skills.install_blocked.conflict, skills.invalid_package and skills.upload.quota are added).
 var refusals = map[string]refusalClass{
+	"token_missing":          {http.StatusUnauthorized, rpc.CodeInternal, rpcInternal},
+	"token_unknown":          {http.StatusUnauthorized, rpc.CodeInternal, rpcInternal},
+	"ticket_unknown":         {http.StatusUnauthorized, rpc.CodeInternal, rpcInternal},
+	service.CodeForbidden:    {http.StatusForbidden, rpc.CodeInvalidRequest, rpcForbidden},
+	"browser_refused":        {http.StatusForbidden, rpc.CodeInvalidRequest, rpcForbidden},
+	"host_refused":           {http.StatusForbidden, rpc.CodeInvalidRequest, rpcForbidden},
+	"peer_unknown":           {http.StatusForbidden, rpc.CodeInvalidRequest, rpcForbidden},
 	"policy.source_kind":     {http.StatusBadRequest, rpc.CodeInvalidParams, rpcSource},
 	"install.root_kind":      {http.StatusBadRequest, rpc.CodeInvalidParams, rpcSource},
 	"install.exists":         {http.StatusConflict, rpc.CodeInvalidRequest, "skills.update_conflict.fingerprint_mismatch"},

@@ -20,7 +20,7 @@ type route struct {
 	endpoint
 	id, summary string
 	// scope is what a token must allow; empty is ScopeRead.
-	scope Scope
+	scope service.Scope
 	// parameters are those of the query and the header. Those of the path follow from the pattern.
 	parameters []parameter
 	// has reports whether a handler with these options has the route; nil is always.
@@ -159,7 +159,7 @@ func (h *Handler) add(route route) {
 	h.metrics.prepare(route.pattern)
 	h.routes[route.pattern] = route
 	h.mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) {
-		s := h.Snapshot()
+		s := h.Service.Snapshot()
 		err := h.check(&route, r, s)
 		if err == nil {
 			if len(route.raw) > 0 {
@@ -183,7 +183,7 @@ func (h *Handler) check(route *route, r *http.Request, s *pannier.Snapshot) erro
 		return service.ErrNotReady
 	}
 	if route.scope != "" {
-		if err := h.requireScope(r, route.pattern, route.scope); err != nil {
+		if err := h.Service.Require(r.Context(), requestOf(r, route.pattern), route.scope); err != nil {
 			return err
 		}
 	}

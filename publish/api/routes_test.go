@@ -215,7 +215,7 @@ func TestCardBytes(t *testing.T) {
 
 func TestPromptLimits(t *testing.T) {
 	h := newHouse()
-	h.options.MaxChars = 1
+	h.turns.MaxChars = 1
 	for _, tt := range []struct {
 		method, target, body string
 		omitted              int

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/publish/answer"
 	"pannier/publish/api/psu1"
 	"pannier/publish/api/rpc"
 	"pannier/service"
@@ -84,7 +85,7 @@ type (
 type rpcMethod struct {
 	name  string
 	call  callFunc
-	scope Scope // what a token must allow; empty is ScopeRead
+	scope service.Scope // what a token must allow; empty is ScopeRead
 	// has reports whether a handler with these options has the method; nil is always.
 	has     func(*Options) bool
 	changes bool // a call may lead to a notification
@@ -99,17 +100,17 @@ var rpcMethods = []rpcMethod{
 	{name: "skills/prompt", call: calls((*Handler).rpcPrompt)},
 	{name: "skills/read", call: calls((*Handler).rpcRead)},
 	{name: "skills/policy/list", call: calls((*Handler).rpcPolicies)},
-	{"skills/policy/set", calls((*Handler).rpcSetPolicy), ScopeWrite, func(o *Options) bool { return o.SetPolicy != nil }, true, false},
-	{"skills/install", calls((*Handler).rpcInstallSkill), ScopeWrite, hasInstall, true, false},
-	{"skills/update", calls((*Handler).rpcUpdateSkill), ScopeWrite, hasInstall, true, false},
-	{"skills/uninstall", calls((*Handler).rpcUninstall), ScopeWrite, func(o *Options) bool { return o.Uninstall != nil }, true, false},
-	{"skills/upload/start", calls((*Handler).rpcUploadStart), ScopeWrite, hasUploads, false, false},
-	{"skills/upload/finish", calls((*Handler).rpcUploadFinish), ScopeWrite, hasUploads, false, false},
-	{"skills/upload/abort", calls((*Handler).rpcUploadAbort), ScopeWrite, hasUploads, false, false},
-	{"skills/upload/status", calls((*Handler).rpcUploadStatus), ScopeWrite, hasUploads, false, false},
-	{"skills/tools/call", calls((*Handler).rpcCallTool), ScopeCall, hasTools, false, true},
-	{"skills/tools/register", calls((*Handler).rpcRegisterTool), ScopeCall, func(o *Options) bool { return hasTools(o) && o.Tools.Register != nil }, false, false},
-	{"skills/tools/cancel", calls((*Handler).rpcCancelTool), ScopeCall, hasTools, false, false},
+	{"skills/policy/set", calls((*Handler).rpcSetPolicy), service.ScopeWrite, hasChanges, true, false},
+	{"skills/install", calls((*Handler).rpcInstallSkill), service.ScopeWrite, hasInstall, true, false},
+	{"skills/update", calls((*Handler).rpcUpdateSkill), service.ScopeWrite, hasInstall, true, false},
+	{"skills/uninstall", calls((*Handler).rpcUninstall), service.ScopeWrite, hasInstall, true, false},
+	{"skills/upload/start", calls((*Handler).rpcUploadStart), service.ScopeWrite, hasUploads, false, false},
+	{"skills/upload/finish", calls((*Handler).rpcUploadFinish), service.ScopeWrite, hasUploads, false, false},
+	{"skills/upload/abort", calls((*Handler).rpcUploadAbort), service.ScopeWrite, hasUploads, false, false},
+	{"skills/upload/status", calls((*Handler).rpcUploadStatus), service.ScopeWrite, hasUploads, false, false},
+	{"skills/tools/call", calls((*Handler).rpcCallTool), service.ScopeCall, hasTools, false, true},
+	{"skills/tools/register", calls((*Handler).rpcRegisterTool), service.ScopeCall, hasTools, false, false},
+	{"skills/tools/cancel", calls((*Handler).rpcCancelTool), service.ScopeCall, hasTools, false, false},
 }
 
 func (h *Handler) newRPC() *rpc.Server {
@@ -128,8 +129,8 @@ func (h *Handler) newRPC() *rpc.Server {
 			}}
 		}
 	}
-	if h.Uploads != nil {
-		o.Binary, o.MaxBinary = h.rpcChunk, h.Uploads.Limits().MaxChunk+psu1.MaxPrefix
+	if h.Service.Uploads != nil {
+		o.Binary, o.MaxBinary = h.rpcChunk, h.Service.Uploads.Limits().MaxChunk+psu1.MaxPrefix
 	}
 	return rpc.New(o)
 }
@@ -156,12 +157,12 @@ func calls[P interface{ workspace() *string }](answer func(*Handler, *http.Reque
 				return nil, err
 			}
 		}
-		s := h.Snapshot()
+		s := h.Service.Snapshot()
 		if s == nil {
 			return nil, service.ErrNotReady
 		}
 		if m.scope != "" {
-			if err := h.requireScope(r, m.name, m.scope); err != nil {
+			if err := h.Service.Require(r.Context(), requestOf(r, m.name), m.scope); err != nil {
 				return nil, err
 			}
 		}
@@ -184,13 +185,13 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, _ *pannier.Snapsh
 	if err != nil {
 		return err
 	}
-	answer := h.calls.Answer(r, text)
-	if answer == nil {
+	text = h.calls.Answer(r, text)
+	if text == nil {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	writeEncoded(w, r, "application/json", encoded{body: answer})
-	rpc.Release(answer)
+	writeEncoded(w, r, "application/json", answer.Encoded{Body: text})
+	rpc.Release(text)
 	return nil
 }
 

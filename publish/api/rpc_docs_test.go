@@ -48,10 +48,10 @@ func TestRPCTables(t *testing.T) {
 		}
 	}
 	c := newCallable(catalog())
-	c.options.Installs = newMover().installs()
+	c.content.Installer = newMover()
 	versioned(&c.content)
-	c.options.Uploads = newUploads(t, t.TempDir())
-	c.options.Tools = toldTools
+	c.content.Uploads = newUploads(t, t.TempDir())
+	c.content.Tools = toldTools
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(methods)), c.handler().Methods()); diff != "" {
 		t.Errorf("-docs/RPC.md +methods:\n%s", diff)
 	}

@@ -153,7 +153,7 @@ func (h *Handler) rpcHealth(_ *http.Request, s *pannier.Snapshot, p rpcHealthPar
 		result.Skills = append(result.Skills, rpcHealthItem{
 			Slug: e.Slug, SourceKind: e.SourceKind, TrustLevel: rpcTrust(e.TrustLevel), rpcSkillHealth: rpcHealthOf(*e.Health),
 			Usable: e.Usable, Policy: rpcSwitches{e.Policy.Enabled, e.Policy.AllowImplicit},
-			DependencyDiagnostics: diagnostics(e), SecurityFindings: findings(h.verdict(e.Skill)),
+			DependencyDiagnostics: diagnostics(e), SecurityFindings: findings(h.Service.Verdict(e.Skill)),
 			TrustGate: h.trustGate(e), RecentAudit: append([]rpcAudit{}, audit[e.Slug]...), Activity: e.Activity,
 		})
 	}
@@ -260,7 +260,7 @@ const fewTargets = 4
 // older than its newest part is left out.
 func (h *Handler) recentAudit(chosen []*pannier.Entry, limit int) (map[string][]rpcAudit, error) {
 	outcomes := map[string][]rpcAudit{}
-	if h.Audit == nil {
+	if h.Service.Audit == nil {
 		return outcomes, nil
 	}
 	slugs, atMost := []string{""}, maxAudit
@@ -271,7 +271,7 @@ func (h *Handler) recentAudit(chosen []*pannier.Entry, limit int) (map[string][]
 		}
 	}
 	for _, slug := range slices.Compact(slugs) {
-		entries, err := h.Audit(slug, 0, atMost)
+		entries, err := h.Service.Audit.Newest(slug, 0, atMost)
 		if err != nil {
 			return nil, err
 		}

@@ -182,7 +182,7 @@ func (h *Handler) rpcInstallUpload(r *http.Request, p rpcArchiveParams, req pann
 		return nil, err
 	}
 	req.AllowMissing, req.Accept = p.AllowMissing, pannier.AcceptRequest{Rules: p.Accept, Reason: p.Reason}
-	result, _, err := h.Install(r.Context(), ActorOf(r), req, pannier.InstallSource{UploadID: p.Source.UploadID})
+	result, err := h.Service.Install(r.Context(), req, pannier.InstallSource{UploadID: p.Source.UploadID})
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func (h *Handler) rpcUninstall(r *http.Request, _ *pannier.Snapshot, p rpcUninst
 	if p.Slug == "" {
 		return nil, errSlugMissing
 	}
-	result, _, err := h.Uninstall(r.Context(), ActorOf(r), pannier.RemoveRequest{Slug: p.Slug, SourceKind: p.SourceKind})
+	result, err := h.Service.Uninstall(r.Context(), pannier.RemoveRequest{Slug: p.Slug, SourceKind: p.SourceKind})
 	if err != nil {
 		return nil, err
 	}

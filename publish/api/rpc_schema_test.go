@@ -85,9 +85,11 @@ func TestSchemas(t *testing.T) {
 	full.Entries[0].Skill.Requirements = pannier.Requirements{Bins: []string{"git"}, AnyBins: []string{"a", "b"}, Env: []string{"E"}, APIKeys: []string{"K"}, MCP: []string{"m"}}
 	full.Entries[1].Reasons = append(full.Entries[1].Reasons, pannier.Reason{Code: pannier.ReasonTrustBlocked, Subject: "untrusted", Remedy: "r"}, pannier.Reason{Code: pannier.ReasonSecurityBlocked, Subject: "scan.x", Remedy: "r"})
 	c := newCallable(full)
-	c.options.Verdict = func(*pannier.Skill) (pannier.ScanVerdict, bool, error) {
+	known := c.content.Contents.(prints)
+	known.verdict = func(*pannier.Skill) (pannier.ScanVerdict, bool, error) {
 		return pannier.ScanVerdict{Findings: []pannier.Finding{{Rule: "scan.x", Severity: pannier.SeverityError, Path: "a.sh", Message: "m", Hint: "h", Blocking: true}, {Rule: "scan.y", Severity: pannier.SeverityInfo, Message: "m"}}}, true, nil
 	}
+	c.content.Contents = known
 	h := c.handler()
 	for _, tt := range []struct{ method, params string }{
 		{"skills/list", `{"workspace_id":"ws_000000000000000001","include_health":true,"include_policy":true}`},

@@ -8,6 +8,7 @@ import (
 	"path"
 
 	"pannier"
+	"pannier/publish/answer"
 	"pannier/publish/prompt"
 )
 
@@ -74,24 +75,24 @@ func (h *Handler) rpcList(_ *http.Request, s *pannier.Snapshot, p rpcListParams)
 	}
 	with := inclusion{problems: true, policy: orTrue(p.IncludePolicy), health: orTrue(p.IncludeHealth), activity: p.IncludeActivity}
 	if with.activity || of.limit > 0 {
-		answer, err := h.encodeRPCList(s, with, of)
-		return json.RawMessage(answer.body), err
+		list, err := h.encodeRPCList(s, with, of)
+		return json.RawMessage(list.Body), err
 	}
-	answer, err := h.shared.of(s, h.generation(), fmt.Sprintf("skills/list %v", with), func() (encoded, error) {
+	list, err := h.shared.Of(s, h.Service.Contents.Version(), fmt.Sprintf("skills/list %v", with), func() (answer.Encoded, error) {
 		return h.encodeRPCList(s, with, of)
 	})
-	return json.RawMessage(answer.body), err
+	return json.RawMessage(list.Body), err
 }
 
-func (h *Handler) encodeRPCList(s *pannier.Snapshot, with inclusion, of page) (encoded, error) {
+func (h *Handler) encodeRPCList(s *pannier.Snapshot, with inclusion, of page) (answer.Encoded, error) {
 	entries, paging, err := of.of(uniqueSkills(s.Entries))
 	if err != nil {
-		return encoded{}, err
+		return answer.Encoded{}, err
 	}
 	var listed pannier.Entry
 	show := h.lister(s, with)
 	list := rpcListResult{s.Version, s.Time.Unix(), paging, []rpcItem{}}
-	return encodeItems(list, entries, encodedAs(func(e *pannier.Entry) any {
+	return answer.List(list, entries, answer.Each(func(e *pannier.Entry) any {
 		show(e, &listed)
 		return h.rpcItemOf(&listed, with)
 	}))
@@ -209,8 +210,8 @@ func (h *Handler) rpcSetPolicy(r *http.Request, _ *pannier.Snapshot, p rpcSetPol
 	if p.SkillSlug == nil {
 		return nil, invalidParams("skill_slug is missing", "name the skill as skills/list does")
 	}
-	key := pannier.PolicyKey{Slug: *p.SkillSlug, SourceKind: cmp.Or(p.SourceKind, pannier.SourceWorkspace)}
-	policy, _, err := h.SetPolicy(r.Context(), ActorOf(r), key, p.PolicyChange)
+	key := pannier.PolicyKey{Slug: *p.SkillSlug, SourceKind: p.SourceKind}
+	policy, err := h.Service.SetPolicy(r.Context(), key, p.PolicyChange)
 	if err != nil {
 		return nil, err
 	}

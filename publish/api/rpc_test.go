@@ -16,6 +16,7 @@ import (
 	"pannier"
 	"pannier/publish/api"
 	"pannier/registry/resolve"
+	"pannier/service"
 )
 
 // protocolID is that of the workspace in the examples of the Pioneer skills protocol.
@@ -65,20 +66,22 @@ func (f *feed) subscribe() (<-chan *pannier.Snapshot, func()) {
 // callable is a house that is asked by JSON-RPC, and whose policies can be set.
 type callable struct {
 	*house
-	feed *feed
+	service.Changes // nil but for SetPolicy
+	feed            *feed
 }
 
 func newCallable(s *pannier.Snapshot) *callable {
-	c := &callable{newHouse(), &feed{current: s, slots: map[chan *pannier.Snapshot]bool{}}}
+	c := &callable{house: newHouse(), feed: &feed{current: s, slots: map[chan *pannier.Snapshot]bool{}}}
 	c.snapshot = s
-	c.options.Snapshot = c.feed.get
-	c.options.Scans = api.Scans{Fingerprint: func(s *pannier.Skill) pannier.Digest { return pannier.DigestOf([]byte("print " + s.Slug)) }}
+	c.content.Snapshot = c.feed.get
+	c.content.Contents = prints{fingerprint: func(s *pannier.Skill) pannier.Digest { return pannier.DigestOf([]byte("print " + s.Slug)) }}
 	c.options.RPC = api.RPC{
 		WorkspaceID: protocolID, Workspace: "/path/on", MinimumTrust: pannier.TrustCommunity, Subscribe: c.feed.subscribe,
 		Rejection: resolve.Rejection,
 		Updated:   func(*pannier.Skill) time.Time { return time.Unix(1777900000, 5) },
 	}
-	c.options.Mutations = api.Mutations{SetPolicy: c.setPolicy, Audit: func(slug string, _ uint64, limit int) ([]pannier.AuditEntry, error) {
+	c.content.Changes = c
+	c.content.Audit = audited(func(slug string, _ uint64, limit int) ([]pannier.AuditEntry, error) {
 		at := time.Unix(1777900001, 0)
 		entries := []pannier.AuditEntry{
 			{Phase: pannier.AuditOutcome, Action: pannier.ActionScan, Slug: "documents", Time: at, Error: "no room"},
@@ -86,12 +89,12 @@ func newCallable(s *pannier.Snapshot) *callable {
 			{Phase: pannier.AuditOutcome, Action: pannier.ActionSetPolicy, Slug: "documents", Time: at, Detail: map[string]any{"a": "<b>"}},
 		}
 		return entries[:min(limit, len(entries))], nil
-	}}
+	})
 	return c
 }
 
-// setPolicy does what the one door for changes does.
-func (c *callable) setPolicy(_ context.Context, _ pannier.Actor, key pannier.PolicyKey, change pannier.PolicyChange) (pannier.Policy, *pannier.Snapshot, error) {
+// SetPolicy implements [service.Changes].
+func (c *callable) SetPolicy(_ context.Context, _ pannier.Actor, key pannier.PolicyKey, change pannier.PolicyChange) (pannier.Policy, *pannier.Snapshot, error) {
 	_, key.Slug = pannier.SplitQualified(key.Slug)
 	if key.SourceKind == "unheard-of" {
 		return pannier.Policy{}, nil, &pannier.Refusal{Code: "policy.source_kind", Message: "m", Hint: "h"}

@@ -9,6 +9,7 @@ import (
 
 	"pannier"
 	"pannier/publish/api/rpc"
+	"pannier/publish/turn"
 	"pannier/service"
 )
 
@@ -27,29 +28,28 @@ type rpcResolveParams struct {
 
 func (h *Handler) rpcResolve(r *http.Request, s *pannier.Snapshot, p rpcResolveParams) (any, error) {
 	p.Turn.Verbose = p.Verbose
-	return h.rpcTurn(r, s, p.rpcTurnParams, (*turnAnswer).appendJSON)
+	return h.rpcTurn(r, s, p.rpcTurnParams, (*turn.Answer).AppendJSON)
 }
 
 func (h *Handler) rpcPrompt(r *http.Request, s *pannier.Snapshot, p rpcTurnParams) (any, error) {
-	return h.rpcTurn(r, s, p, func(a *turnAnswer, dst []byte) []byte { return a.appendPrompt(dst, true) })
+	return h.rpcTurn(r, s, p, func(a *turn.Answer, dst []byte) []byte { return a.AppendPrompt(dst, true) })
 }
 
-func (h *Handler) rpcTurn(r *http.Request, s *pannier.Snapshot, p rpcTurnParams, render func(*turnAnswer, []byte) []byte) (any, error) {
-	turn, err := h.complete(p.Turn)
+func (h *Handler) rpcTurn(r *http.Request, s *pannier.Snapshot, p rpcTurnParams, render func(*turn.Answer, []byte) []byte) (any, error) {
+	asked, err := h.Turns.Complete(p.Turn)
 	if err != nil {
 		return nil, err
 	}
-	answer := h.shared.acquire()
-	if err := h.answer(r.Context(), s, turn, answer); err != nil {
-		h.shared.release(answer)
+	a, err := h.Turns.Answer(r.Context(), s, asked)
+	if err != nil {
 		return nil, err
 	}
 	if !p.DryRun {
-		h.recordTurn(turn, answer)
+		h.Turns.Record(asked, a)
 	}
 	return rpc.Appender(func(dst []byte) []byte {
-		defer h.shared.release(answer)
-		return bytes.TrimSuffix(render(answer, dst), []byte("\n"))
+		defer a.Release()
+		return bytes.TrimSuffix(render(a, dst), []byte("\n"))
 	}), nil
 }
 
@@ -122,7 +122,7 @@ func (h *Handler) rpcRead(r *http.Request, s *pannier.Snapshot, p rpcReadParams)
 		RelativePaths: "relative paths in the body are below skill_asset_root",
 	}
 	if orTrue(p.IncludeMetadata) {
-		result.rpcReadMetadata = &rpcReadMetadata{e.Name, e.Description, h.fingerprint(e.Skill), e.Digest, e.SourceKind}
+		result.rpcReadMetadata = &rpcReadMetadata{e.Name, e.Description, h.Service.Contents.Fingerprint(e.Skill), e.Digest, e.SourceKind}
 	}
 	result.cut(e.Body, limit)
 	return result, nil

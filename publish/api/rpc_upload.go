@@ -11,22 +11,10 @@ import (
 	"pannier"
 	"pannier/publish/api/psu1"
 	"pannier/publish/api/rpc"
+	"pannier/service"
 )
 
-// Uploads takes in archives by chunks (Pioneer skills protocol, "Upload Flow"). owner is who asks: an upload is its
-// alone, over whichever connection. What is the caller's to mend is a [*pannier.Refusal], and of a chunk a
-// [*pannier.UploadFault].
-type Uploads interface {
-	Start(ctx context.Context, owner string, up pannier.UploadStart) (pannier.Upload, error)
-	// Append reads as much of a chunk as it wants to, and returns once what it acknowledges is on disk.
-	Append(ctx context.Context, owner string, c pannier.UploadChunk, chunk io.Reader) (pannier.UploadAck, error)
-	Finish(ctx context.Context, owner, id string) (pannier.Upload, error)
-	Abort(ctx context.Context, owner, id string) (pannier.Upload, error)
-	Status(ctx context.Context, owner, id string) (pannier.Upload, error)
-	Limits() pannier.UploadLimits
-}
-
-func hasUploads(o *Options) bool { return o.Uploads != nil }
+func hasUploads(o *Options) bool { return o.Service.Uploads != nil }
 
 type rpcUploadStartParams struct {
 	inWorkspace
@@ -55,11 +43,11 @@ func (h *Handler) rpcUploadStart(r *http.Request, _ *pannier.Snapshot, p rpcUplo
 	if p.UnpackedHint != nil {
 		up.UnpackedHint = *p.UnpackedHint
 	}
-	started, err := h.Uploads.Start(r.Context(), ActorOf(r).Owner(), up)
+	started, err := h.Service.Uploads.Start(r.Context(), service.ActorFrom(r.Context()).Owner(), up)
 	if err != nil {
 		return nil, err
 	}
-	l := h.Uploads.Limits()
+	l := h.Service.Uploads.Limits()
 	return rpcUploadStarted{started.ID, min(l.RecommendedChunk, l.MaxChunk), l.MaxChunk, l.MaxCompressed, l.MaxUnpacked, started.ExpiresAt.Unix()}, nil
 }
 
@@ -72,7 +60,7 @@ func (h *Handler) withUpload(r *http.Request, p rpcUploadParams, ask func(ctx co
 	if p.UploadID == "" {
 		return pannier.Upload{}, &pannier.Refusal{Code: "upload.id", Message: "upload_id is empty", Hint: "give that of skills/upload/start"}
 	}
-	return ask(r.Context(), ActorOf(r).Owner(), p.UploadID)
+	return ask(r.Context(), service.ActorFrom(r.Context()).Owner(), p.UploadID)
 }
 
 type rpcUpload struct {
@@ -87,7 +75,7 @@ type rpcUploadFinished struct {
 }
 
 func (h *Handler) rpcUploadFinish(r *http.Request, _ *pannier.Snapshot, p rpcUploadParams) (any, error) {
-	up, err := h.withUpload(r, p, h.Uploads.Finish)
+	up, err := h.withUpload(r, p, h.Service.Uploads.Finish)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +83,7 @@ func (h *Handler) rpcUploadFinish(r *http.Request, _ *pannier.Snapshot, p rpcUpl
 }
 
 func (h *Handler) rpcUploadAbort(r *http.Request, _ *pannier.Snapshot, p rpcUploadParams) (any, error) {
-	up, err := h.withUpload(r, p, h.Uploads.Abort)
+	up, err := h.withUpload(r, p, h.Service.Uploads.Abort)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +101,7 @@ type rpcUploadState struct {
 
 // rpcUploadStatus is skills/upload/status: a client that reconnects continues at next_offset.
 func (h *Handler) rpcUploadStatus(r *http.Request, _ *pannier.Snapshot, p rpcUploadParams) (any, error) {
-	up, err := h.withUpload(r, p, h.Uploads.Status)
+	up, err := h.withUpload(r, p, h.Service.Uploads.Status)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +126,7 @@ func (h *Handler) rpcChunk(r *http.Request, frame io.Reader) rpc.Notification {
 		err = h.checkWorkspace(c.WorkspaceID)
 	}
 	if err == nil {
-		err = h.requireScope(r, "skills/upload/chunk", ScopeWrite)
+		err = h.Service.Require(r.Context(), requestOf(r, "skills/upload/chunk"), service.ScopeWrite)
 	}
 	switch {
 	case err != nil:
@@ -146,7 +134,7 @@ func (h *Handler) rpcChunk(r *http.Request, frame io.Reader) rpc.Notification {
 	case fault != nil:
 		return h.chunkFault(r, c, h.nextOffset(r, c, fault), fault)
 	}
-	ack, err := h.Uploads.Append(r.Context(), ActorOf(r).Owner(), c, frame)
+	ack, err := h.Service.Uploads.Append(r.Context(), service.ActorFrom(r.Context()).Owner(), c, frame)
 	if err != nil {
 		return h.chunkFault(r, c, h.nextOffset(r, c, err), err)
 	}
@@ -158,7 +146,7 @@ func (h *Handler) nextOffset(r *http.Request, c pannier.UploadChunk, err error) 
 	if fault, ok := errors.AsType[*pannier.UploadFault](err); ok {
 		return fault.Next
 	}
-	up, err := h.Uploads.Status(r.Context(), ActorOf(r).Owner(), c.UploadID)
+	up, err := h.Service.Uploads.Status(r.Context(), service.ActorFrom(r.Context()).Owner(), c.UploadID)
 	if err != nil || up.Status != pannier.UploadReceiving {
 		return -1
 	}

@@ -37,7 +37,7 @@ func takeUploads(path string) int {
 			return err
 		}
 		c := newCallable(catalog())
-		c.options.Uploads = store
+		c.content.Uploads = store
 		l, err := api.Listen(context.Background(), path, 0o600)
 		if err != nil {
 			return err

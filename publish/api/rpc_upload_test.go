@@ -19,7 +19,7 @@ import (
 	"pannier/admin/upload"
 	"pannier/internal/state"
 	"pannier/internal/testbench/fixture"
-	"pannier/publish/api"
+	"pannier/service"
 )
 
 // uploadLimits are those of the protocol's examples.
@@ -128,7 +128,7 @@ func (u *uploader) begin(text []byte) string {
 // TestUploadAsPublished walks through the protocol's examples.
 func TestUploadAsPublished(t *testing.T) {
 	c := newCallable(catalog())
-	c.options.Uploads = newUploads(t, t.TempDir())
+	c.content.Uploads = newUploads(t, t.TempDir())
 	path, _ := serve(t, c.handler())
 	u := newUploader(t, path)
 	text := bytes.Repeat([]byte("z"), 73422)
@@ -179,7 +179,7 @@ func TestUploadAsPublished(t *testing.T) {
 // wherever the header tells them.
 func TestUploadFrameFaults(t *testing.T) {
 	c := newCallable(catalog())
-	c.options.Uploads = newUploads(t, t.TempDir())
+	c.content.Uploads = newUploads(t, t.TempDir())
 	path, _ := serve(t, c.handler())
 	u := newUploader(t, path)
 	text := bytes.Repeat([]byte("z"), 100)
@@ -207,7 +207,7 @@ func TestUploadFrameFaults(t *testing.T) {
 // TestUploadOverConnections: an upload goes on over another connection, where one ended in the midst of a frame.
 func TestUploadOverConnections(t *testing.T) {
 	c, dir := newCallable(catalog()), t.TempDir()
-	c.options.Uploads = newUploads(t, dir)
+	c.content.Uploads = newUploads(t, dir)
 	path, _ := serve(t, c.handler())
 	text := bytes.Repeat([]byte("0123456789"), 50_000)
 	u := newUploader(t, path)
@@ -244,7 +244,7 @@ func TestUploadOverConnections(t *testing.T) {
 // TestUploadErrors have number, code and words, and fit the schemas.
 func TestUploadErrors(t *testing.T) {
 	c := newCallable(catalog())
-	c.options.Uploads = newUploads(t, t.TempDir())
+	c.content.Uploads = newUploads(t, t.TempDir())
 	h := c.handler()
 	good := strings.Repeat("0", 63) + "1"
 	start := func(format string, size int64, sum string) string {
@@ -295,7 +295,7 @@ func TestUploadErrors(t *testing.T) {
 func TestUploadOfReader(t *testing.T) {
 	c := newCallable(catalog())
 	store := newUploads(t, t.TempDir())
-	c.options.Uploads = store
+	c.content.Uploads = store
 	h := c.handler()
 	text := []byte("text")
 	up, err := store.Start(t.Context(), "uid:0", pannier.UploadStart{Format: pannier.TarGz, Size: 4, SHA256: pannier.DigestOf(text)})
@@ -315,6 +315,6 @@ func TestUploadOfReader(t *testing.T) {
 // asReader has every caller be a member of the socket's group.
 func asReader(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(w, r.WithContext(api.WithCaller(r.Context(), api.Caller{UID: 1000, GID: 1000})))
+		h.ServeHTTP(w, r.WithContext(service.WithCaller(r.Context(), service.Caller{UID: 1000, GID: 1000})))
 	})
 }

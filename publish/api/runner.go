@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pannier"
+	"pannier/service"
 )
 
 // Runner is how a runner of tools in the agent's container connects. Without Accept the route does not exist.
@@ -30,7 +31,7 @@ var runnerRoutes = []route{{
 }}
 
 func (h *Handler) runner(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	caller, ok := CallerFrom(r.Context())
+	caller, ok := service.CallerFrom(r.Context())
 	switch {
 	case !ok || caller.Token != "":
 		return &statusError{http.StatusForbidden, "forbidden", "a runner connects over the unix socket", "mount the directory of the socket in the agent's container"}

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pannier"
-	"pannier/publish/api"
 )
 
 // printed is a house that knows the fingerprint of every skill, and a verdict on alpha.
@@ -21,22 +20,43 @@ type printed struct {
 	failing    error
 }
 
+// prints are fingerprints and verdicts by functions.
+type prints struct {
+	fingerprint func(*pannier.Skill) pannier.Digest
+	version     func() uint64
+	verdict     func(*pannier.Skill) (pannier.ScanVerdict, bool, error)
+}
+
+func (p prints) Fingerprint(s *pannier.Skill) pannier.Digest { return p.fingerprint(s) }
+
+func (p prints) Compute(_ context.Context, s *pannier.Skill) (pannier.Digest, error) {
+	return p.fingerprint(s), nil
+}
+
+func (p prints) Version() uint64 {
+	if p.version == nil {
+		return 0
+	}
+	return p.version()
+}
+
+func (p prints) Verdict(s *pannier.Skill) (v pannier.ScanVerdict, found bool, err error) {
+	if p.verdict == nil {
+		return v, false, nil
+	}
+	return p.verdict(s)
+}
+
+func (prints) Summary(*pannier.Skill) *pannier.ScanSummary { return nil }
+
 func newPrinted() *printed {
 	p := &printed{mutable: newMutable(), generation: 1}
-	p.options.Scans = api.Scans{
-		Fingerprint: func(s *pannier.Skill) pannier.Digest { return pannier.DigestOf(fmt.Append(nil, s.Path, p.generation)) },
-		Generation:  func() uint64 { return p.generation },
-		Verdict: func(s *pannier.Skill) (pannier.ScanVerdict, bool, error) {
+	p.content.Contents = prints{
+		fingerprint: func(s *pannier.Skill) pannier.Digest { return pannier.DigestOf(fmt.Append(nil, s.Path, p.generation)) },
+		version:     func() uint64 { return p.generation },
+		verdict: func(s *pannier.Skill) (pannier.ScanVerdict, bool, error) {
 			return verdict, s.Path == "skills/alpha", p.failing
 		},
-	}
-	p.options.Scan = func(_ context.Context, actor pannier.Actor, s *pannier.Skill, req pannier.ScanRequest) (pannier.ScanReport, *pannier.Snapshot, error) {
-		note := fmt.Sprintf("scan %s by %d", s.Path, *actor.UID)
-		if req.Withdraw || len(req.Accept.Rules) > 0 {
-			note += fmt.Sprintf(" %t %q %s", req.Withdraw, req.Accept.Rules, req.Accept.Reason)
-		}
-		p.noted = append(p.noted, note)
-		return pannier.ScanReport{Slug: s.Slug, Path: s.Path, ScanVerdict: verdict, Files: 3}, p.snapshot, p.fail
 	}
 	return p
 }

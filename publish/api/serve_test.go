@@ -16,6 +16,7 @@ import (
 
 	"pannier"
 	"pannier/publish/api"
+	"pannier/service"
 )
 
 // serve runs a handler on a socket until the test ends, or stop is called, which waits for it.
@@ -63,17 +64,17 @@ func get(tb testing.TB, c *http.Client, target string) (int, string) {
 
 func TestPeer(t *testing.T) {
 	type answer struct {
-		peer  api.Caller
+		peer  service.Caller
 		known bool
 	}
 	seen := make(chan answer, 1)
 	h := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		peer, known := api.CallerFrom(r.Context())
+		peer, known := service.CallerFrom(r.Context())
 		seen <- answer{peer, known}
 	})
 	path, _ := serve(t, h)
 	get(t, caller(t, path), "/")
-	if got, want := <-seen, (answer{api.Caller{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}, true}); got != want {
+	if got, want := <-seen, (answer{service.Caller{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}, true}); got != want {
 		t.Errorf("over the socket: %+v", got)
 	}
 	ask(h, "GET", "/", "")

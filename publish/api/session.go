@@ -2,9 +2,9 @@ package api
 
 import (
 	"net/http"
-	"strconv"
 
 	"pannier"
+	"pannier/service"
 )
 
 var sessionRoutes = []route{
@@ -23,28 +23,20 @@ func (h *Handler) session(r *http.Request, _ *pannier.Snapshot) (pannier.Session
 	s := pannier.Session{
 		Scopes: []string{}, Version: health.Version, Workspace: health.Workspace, WorkspaceID: health.WorkspaceID,
 	}
-	caller, known := CallerFrom(r.Context())
-	scope := ScopeRead // as requireScope has it of a caller that is not known
+	caller, known := service.CallerFrom(r.Context())
+	scope := service.ScopeRead // as the service has it of a caller that is not known
 	if known {
-		s.Name, scope = nameOf(caller), h.scopeOf(caller)
+		s.Name, scope = caller.Name(), h.Service.ScopeOf(caller)
 	}
-	for _, other := range Scopes() {
+	for _, other := range service.Scopes() {
 		if scope.Includes(other) {
 			s.Scopes = append(s.Scopes, string(other))
 		}
 	}
-	s.Write = scope.Includes(ScopeWrite)
-	if h.Uploads != nil {
-		l := h.Uploads.Limits()
+	s.Write = scope.Includes(service.ScopeWrite)
+	if h.Service.Uploads != nil {
+		l := h.Service.Uploads.Limits()
 		s.Install = &pannier.SessionInstall{MaxCompressed: l.MaxCompressed, MaxUncompressed: l.MaxUnpacked, MaxFile: l.MaxFile, MaxEntries: l.MaxEntries}
 	}
 	return s, nil
-}
-
-// nameOf returns what a caller is called: the name of its token, or its user id.
-func nameOf(c Caller) string {
-	if c.Token != "" {
-		return c.Token
-	}
-	return "uid " + strconv.FormatUint(uint64(c.UID), 10)
 }

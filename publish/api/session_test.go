@@ -55,7 +55,7 @@ func TestSessionTellsTheBounds(t *testing.T) {
 	if s := decode[pannier.Session](t, ask(api.AsOwn(c.handler()), "GET", "/v1/session", "")); s.Install != nil {
 		t.Errorf("bounds of uploads where there are none: %+v", s.Install)
 	}
-	c.options.Uploads = newUploads(t, t.TempDir())
+	c.content.Uploads = newUploads(t, t.TempDir())
 	s := decode[pannier.Session](t, ask(api.AsOwn(c.handler()), "GET", "/v1/session", ""))
 	want := pannier.SessionInstall{MaxCompressed: 100 << 20, MaxUncompressed: 500 << 20, MaxFile: 50 << 20, MaxEntries: 2048}
 	if s.Install == nil || *s.Install != want {

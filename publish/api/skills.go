@@ -48,8 +48,8 @@ var skillRoutes = []route{
 		},
 	},
 	{
-		pattern: "POST /v1/skills/{slug}/scan", endpoint: returns((*Handler).scan), scope: ScopeWrite,
-		id: "scanSkill", summary: "Scans a skill as it is now.", has: func(o *Options) bool { return o.Scan != nil },
+		pattern: "POST /v1/skills/{slug}/scan", endpoint: returns((*Handler).scan), scope: service.ScopeWrite,
+		id: "scanSkill", summary: "Scans a skill as it is now.", has: func(o *Options) bool { return o.Service.Changes != nil },
 		parameters: append([]parameter{query("path", "string", "The path of the skill directory that is meant.")}, acceptParameters...),
 	},
 }
@@ -64,7 +64,7 @@ func (h *Handler) detail(r *http.Request, s *pannier.Snapshot) (d pannier.Detail
 		return d, err
 	}
 	if query.Get("include") == "activity" {
-		d.Activity = h.Service.Activity.Of(h.Snapshot()).Times(&d.Entry)
+		d.Activity = h.Service.Activity.Of(h.Service.Snapshot()).Times(&d.Entry)
 	}
 	return d, nil
 }
@@ -79,8 +79,8 @@ func (h *Handler) describe(ctx context.Context, s *pannier.Snapshot, ref, at str
 		Entry: *e, Requirements: e.Requirements, Files: []pannier.File{}, CollidesWith: []string{},
 		Conformance: map[string]pannier.Conformance{}, Tools: []pannier.Tool{}, Commands: []pannier.Command{}, Install: []pannier.InstallSpec{},
 	}
-	d.Fingerprint = h.fingerprint(e.Skill)
-	d.Scan = h.verdict(e.Skill)
+	d.Fingerprint = h.Service.Contents.Fingerprint(e.Skill)
+	d.Scan = h.Service.Verdict(e.Skill)
 	for i := range s.Entries {
 		if other := s.Entries[i]; other.Slug == e.Slug && other.Path != e.Path {
 			d.CollidesWith = append(d.CollidesWith, other.Path)
@@ -94,10 +94,10 @@ func (h *Handler) describe(ctx context.Context, s *pannier.Snapshot, ref, at str
 
 // inspect adds what is only known by opening files. An inspection reads SKILL.md, so it is read apart only without one.
 func (h *Handler) inspect(ctx context.Context, d *pannier.Detail) error {
-	if h.Inspect == nil {
+	if h.Service.Inspect == nil {
 		return h.readFrontmatter(ctx, d)
 	}
-	found, err := h.Inspect(ctx, d.Skill)
+	found, err := h.Service.Inspect(ctx, d.Skill)
 	switch {
 	case errors.Is(err, pannier.ErrChanged), ctx.Err() != nil:
 		return err

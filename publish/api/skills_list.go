@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -13,7 +12,7 @@ import (
 	"strings"
 
 	"pannier"
-	"pannier/publish/api/rpc"
+	"pannier/publish/answer"
 	"pannier/service"
 )
 
@@ -69,34 +68,34 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, s *pannier.Snapsh
 		return err
 	}
 	if !q.with.activity && q.fields == nil && q.text == "" && len(q.slugs) == 0 && q.page.limit == 0 {
-		return h.writeShared(w, r, s, fmt.Sprintf("list %s %v", q.state, q.with), func() (encoded, error) { return h.encodeList(s, q) })
+		return h.writeShared(w, r, s, fmt.Sprintf("list %s %v", q.state, q.with), func() (answer.Encoded, error) { return h.encodeList(s, q) })
 	}
-	answer, err := h.encodeList(s, q) // there are too many such questions to keep the answers
+	encoded, err := h.encodeList(s, q) // there are too many such questions to keep the answers
 	if err == nil {
-		writeEncoded(w, r, "application/json", answer)
+		writeEncoded(w, r, "application/json", encoded)
 	}
 	return err
 }
 
-func (h *Handler) encodeList(s *pannier.Snapshot, q listQuery) (encoded, error) {
+func (h *Handler) encodeList(s *pannier.Snapshot, q listQuery) (answer.Encoded, error) {
 	list := pannier.List{
 		SnapshotVersion: s.Version, Digest: s.Digest, TreeDigest: s.TreeDigest(), GeneratedAt: s.Time,
 		EnvironmentSource: s.Environment.Source, Held: s.Held(), Problems: s.Problems, Skills: []*pannier.Entry{},
 	}
 	entries, paging, err := q.page.of(h.filter(s, q))
 	if err != nil {
-		return encoded{}, err
+		return answer.Encoded{}, err
 	}
 	list.Paging = paging
 	var listed pannier.Entry
 	show := h.lister(s, q.with)
 	if q.fields == nil {
-		return encodeItems(list, entries, encodedAs(func(e *pannier.Entry) any {
+		return answer.List(list, entries, answer.Each(func(e *pannier.Entry) any {
 			show(e, &listed)
 			return &listed
 		}))
 	}
-	return encodeItems(list, entries, func(dst []byte, e *pannier.Entry) ([]byte, error) {
+	return answer.List(list, entries, func(dst []byte, e *pannier.Entry) ([]byte, error) {
 		show(e, &listed)
 		return appendFields(dst, &listed, q.fields)
 	})
@@ -110,7 +109,7 @@ func (h *Handler) lister(s *pannier.Snapshot, with inclusion) func(from, into *p
 	}
 	return func(from, e *pannier.Entry) {
 		*e = *from
-		e.Fingerprint, e.ScanSummary = h.fingerprint(e.Skill), h.summary(e.Skill)
+		e.Fingerprint, e.ScanSummary = h.Service.Contents.Fingerprint(e.Skill), h.Service.Contents.Summary(e.Skill)
 		if with.health {
 			e.Health = new(pannier.HealthOf(e))
 		}
@@ -269,10 +268,10 @@ func appendFields(dst []byte, e *pannier.Entry, fields []entryField) ([]byte, er
 		}
 		dst = append(append(append(dst, `,"`...), f.name...), `":`...)
 		if v.Kind() == reflect.String {
-			dst = appendString(dst, v.String())
+			dst = answer.AppendString(dst, v.String())
 			continue
 		}
-		text, err := rpc.Encode(v.Interface())
+		text, err := answer.Encode(v.Interface())
 		if err != nil {
 			return dst, err
 		}
@@ -280,38 +279,4 @@ func appendFields(dst []byte, e *pannier.Entry, fields []entryField) ([]byte, er
 	}
 	dst[from] = '{' // slug is always there
 	return append(dst, '}'), nil
-}
-
-// encodedAs returns what appends the JSON of a value that an entry has.
-func encodedAs(item func(*pannier.Entry) any) func([]byte, *pannier.Entry) ([]byte, error) {
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	return func(dst []byte, e *pannier.Entry) ([]byte, error) {
-		text.Reset()
-		err := enc.Encode(item(e))
-		return append(dst, bytes.TrimSuffix(text.Bytes(), []byte("\n"))...), err
-	}
-}
-
-// encodeItems returns the JSON of an object that ends with an empty list, with an item for each entry in that list. The items are
-// encoded one by one: the text is in memory once, the values of the items are not.
-func encodeItems(object any, entries []*pannier.Entry, appendItem func([]byte, *pannier.Entry) ([]byte, error)) (encoded, error) {
-	body, err := rpc.Encode(object)
-	if err != nil {
-		return encoded{}, err
-	}
-	const end, measured = "]}", 64
-	body = bytes.TrimSuffix(body, []byte(end))
-	head := len(body)
-	for i, e := range entries {
-		if i == measured { // the others are about as long
-			body = slices.Grow(body, (len(body)-head)*(len(entries)-measured)/measured*17/16)
-		}
-		if body, err = appendItem(body, e); err != nil {
-			return encoded{}, fmt.Errorf("encode %s: %w", e.Slug, err)
-		}
-		body = append(body, ',')
-	}
-	return withTag(append(bytes.TrimSuffix(body, []byte(",")), end+"\n"...)), nil
 }

@@ -1,12 +1,12 @@
 package api
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"time"
 
 	"pannier"
+	"pannier/service"
 )
 
 // ticketTTL is how long a ticket holds.
@@ -14,7 +14,7 @@ const ticketTTL = 30 * time.Second
 
 // ticketHolder is who has asked for a ticket.
 type ticketHolder struct {
-	caller callerOrError
+	caller service.Caller
 	token  Token // zero on the unix socket
 }
 
@@ -27,15 +27,15 @@ type ticket struct {
 }
 
 func (h *Handler) issueTicket(r *http.Request, _ *pannier.Snapshot) (ticket, error) {
-	caller, known := r.Context().Value(callerKey{}).(callerOrError)
+	caller, known := service.CallerFrom(r.Context())
 	if !known {
-		return ticket{}, &statusError{http.StatusForbidden, "peer_unknown", "the user of the client is not known", "connect to the unix socket"}
+		return ticket{}, &pannier.Refusal{Code: "peer_unknown", Message: "the user of the client is not known", Hint: "connect to the unix socket"}
 	}
 	token, _ := r.Context().Value(tokenKey{}).(Token)
-	return ticket{h.tickets.Issue(nameOf(caller.caller), ticketHolder{caller, token}), ticketTTL.Milliseconds()}, nil
+	return ticket{h.tickets.Issue(caller.Name(), ticketHolder{caller, token}), ticketTTL.Milliseconds()}, nil
 }
 
-var errTicket = &statusError{http.StatusUnauthorized, "ticket_unknown", "the ticket was used already, or is too old", "ask for a new one by POST /v1/tickets"}
+var errTicket = &pannier.Refusal{Code: "ticket_unknown", Message: "the ticket was used already, or is too old", Hint: "ask for a new one by POST /v1/tickets"}
 
 // redeem returns a request as one of the caller that has asked for its ticket. tokens are those that hold; on the unix socket there
 // are none.
@@ -49,7 +49,7 @@ func (h *Handler) redeem(r *http.Request, tokens []Token) (*http.Request, Token,
 	if !ok || holder.token != (Token{}) && !slices.Contains(tokens, holder.token) {
 		return r, Token{}, errTicket
 	}
-	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, holder.caller))
+	r = r.WithContext(service.WithCaller(r.Context(), holder.caller))
 	target := *r.URL
 	target.RawQuery = ""
 	r.URL = &target

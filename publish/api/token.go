@@ -13,34 +13,13 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/service"
 )
-
-// Scope is what a token allows.
-type Scope string
-
-// The scopes. All include read, and write includes all.
-const (
-	ScopeRead        Scope = "read"        // whatever changes nothing
-	ScopeEnvironment Scope = "environment" // and to put the environment of the agent
-	ScopeCall        Scope = "call"        // read, and to call tools of skills
-	ScopeWrite       Scope = "write"       // everything
-)
-
-// Scopes returns the scopes, the smallest first.
-func Scopes() []Scope { return []Scope{ScopeRead, ScopeEnvironment, ScopeCall, ScopeWrite} }
-
-// Includes reports whether a scope allows what another one does. One that is none allows nothing.
-func (s Scope) Includes(needed Scope) bool {
-	if !slices.Contains(Scopes(), s) || !slices.Contains(Scopes(), needed) {
-		return false
-	}
-	return s == needed || s == ScopeWrite || needed == ScopeRead
-}
 
 // Token is a bearer token for TCP, known by its digest.
 type Token struct {
 	Name   string
-	Scope  Scope
+	Scope  service.Scope
 	Digest pannier.Digest // of the token's text
 }
 
@@ -58,14 +37,6 @@ func CheckTokenName(name string) error {
 		Code: "token.name", Message: fmt.Sprintf("%.80q is not a valid name of a token", name),
 		Hint: "use letters, digits, dots, dashes and underscores, 64 at most, and begin with a letter or a digit",
 	}
-}
-
-// ParseScope returns the scope of that name, or fails with a [*pannier.Refusal].
-func ParseScope(text string) (Scope, error) {
-	if slices.Contains(Scopes(), Scope(text)) {
-		return Scope(text), nil
-	}
-	return "", &pannier.Refusal{Code: "token.scope", Message: fmt.Sprintf("unknown scope %.80q", text), Hint: "the scopes are read, environment, call and write"}
 }
 
 // ParseTokens reads lines `name scope sha256`, the last being the hexadecimal SHA-256 of the token, with or without `sha256:`
@@ -99,7 +70,7 @@ func parseToken(fields []string) (Token, error) {
 	if err := CheckTokenName(fields[0]); err != nil {
 		return Token{}, err
 	}
-	scope, err := ParseScope(fields[1])
+	scope, err := service.ParseScope(fields[1])
 	if err != nil {
 		return Token{}, err
 	}
@@ -190,8 +161,7 @@ func (h *Handler) authenticate(r *http.Request, tokens []Token) (*http.Request, 
 	if err != nil {
 		return r, token, err
 	}
-	caller := callerOrError{caller: Caller{Token: token.Name, Scope: token.Scope}}
-	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, caller))
+	r = r.WithContext(service.WithCaller(r.Context(), service.Caller{Token: token.Name, Scope: token.Scope}))
 	r.Header.Del("Authorization")
 	return r, token, nil
 }
@@ -233,19 +203,19 @@ func (h *Handler) writeUnauthorized(w http.ResponseWriter, r *http.Request, err 
 }
 
 func isUnauthorized(err error) bool {
-	e, ok := errors.AsType[*statusError](err)
-	return ok && e.status == http.StatusUnauthorized
+	e, ok := errors.AsType[*pannier.Refusal](err)
+	return ok && classOf(e.Code).status == http.StatusUnauthorized
 }
 
 func authorize(r *http.Request, tokens []Token) (Token, error) {
 	values := r.Header.Values("Authorization")
 	scheme, text, _ := strings.Cut(strings.Join(values, ","), " ")
 	if len(values) != 1 || !strings.EqualFold(scheme, "Bearer") {
-		return Token{}, &statusError{http.StatusUnauthorized, "token_missing", "there is no token", "send `Authorization: Bearer` and a token of the api_tokens file"}
+		return Token{}, &pannier.Refusal{Code: "token_missing", Message: "there is no token", Hint: "send `Authorization: Bearer` and a token of the api_tokens file"}
 	}
 	token, ok := findToken(tokens, strings.TrimSpace(text))
 	if !ok {
-		return Token{}, &statusError{http.StatusUnauthorized, "token_unknown", "the token is not one of this sidecar", "ask who runs it for one; `pannier token` makes them"}
+		return Token{}, &pannier.Refusal{Code: "token_unknown", Message: "the token is not one of this sidecar", Hint: "ask who runs it for one; `pannier token` makes them"}
 	}
 	return token, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +17,7 @@ import (
 
 	"pannier"
 	"pannier/publish/api"
+	"pannier/service"
 )
 
 // hexOf is the digest of a token as sha256sum prints it.
@@ -87,7 +87,7 @@ func FuzzParseTokens(f *testing.F) {
 			t.Fatalf("%v with %d tokens", err, len(tokens))
 		}
 		for _, token := range tokens {
-			if api.CheckTokenName(token.Name) != nil || !token.Scope.Includes(api.ScopeRead) || token.Digest.IsZero() {
+			if api.CheckTokenName(token.Name) != nil || !token.Scope.Includes(service.ScopeRead) || token.Digest.IsZero() {
 				t.Fatalf("%+v", token)
 			}
 		}
@@ -97,7 +97,7 @@ func FuzzParseTokens(f *testing.F) {
 // scopes are three tokens, each called by its scope.
 func scopes() []api.Token {
 	var tokens []api.Token
-	for _, scope := range api.Scopes() {
+	for _, scope := range service.Scopes() {
 		tokens = append(tokens, api.Token{Name: "t-" + string(scope), Scope: scope, Digest: pannier.DigestOf([]byte("secret-" + scope))})
 	}
 	return tokens
@@ -141,11 +141,6 @@ func TestTokens(t *testing.T) {
 		{"environment calls", call, []string{"Authorization", "Bearer secret-environment"}, 200, `"skills.forbidden"`},
 	} {
 		m := newMutable()
-		var actor pannier.Actor
-		m.options.PutEnvironment = func(_ context.Context, a pannier.Actor, env pannier.Environment) (pannier.Environment, *pannier.Snapshot, error) {
-			actor = a
-			return env, m.snapshot, nil
-		}
 		h := m.handler().WithTokens(scopes)
 		w := ask(h, tt.request[0], tt.request[1], tt.request[2], tt.header...)
 		switch {
@@ -160,8 +155,8 @@ func TestTokens(t *testing.T) {
 		if challenge := w.Header().Get("WWW-Authenticate"); (challenge != "") != (tt.status == 401) || tt.code == "token_unknown" && !strings.Contains(challenge, "invalid_token") {
 			t.Errorf("%s: challenge %q", tt.name, challenge)
 		}
-		if tt.status == 200 && tt.request[0] == "PUT" && tt.request[1] == put[1] && (actor.Kind != "tcp" || !strings.HasPrefix(actor.Name, "t-") || actor.UID != nil || actor.GID != nil) {
-			t.Errorf("%s: actor %+v", tt.name, actor)
+		if tt.status == 200 && tt.request[0] == "PUT" && tt.request[1] == put[1] && (m.actor.Kind != "tcp" || !strings.HasPrefix(m.actor.Name, "t-") || m.actor.UID != nil || m.actor.GID != nil) {
+			t.Errorf("%s: actor %+v", tt.name, m.actor)
 		}
 	}
 }
@@ -177,10 +172,10 @@ func TestTokenIsNotSeenBehind(t *testing.T) {
 }
 
 func TestScopes(t *testing.T) {
-	includes := map[api.Scope]string{"read": "read", "environment": "read environment", "call": "read call", "write": "read environment call write"}
-	for _, a := range api.Scopes() {
+	includes := map[service.Scope]string{"read": "read", "environment": "read environment", "call": "read call", "write": "read environment call write"}
+	for _, a := range service.Scopes() {
 		var allowed []string
-		for _, b := range api.Scopes() {
+		for _, b := range service.Scopes() {
 			if a.Includes(b) {
 				allowed = append(allowed, string(b))
 			}
@@ -188,7 +183,7 @@ func TestScopes(t *testing.T) {
 		if got := strings.Join(allowed, " "); got != includes[a] {
 			t.Errorf("%s includes %q, want %q", a, got, includes[a])
 		}
-		if a.Includes("") || api.Scope("").Includes(a) || api.Scope("admin").Includes(a) {
+		if a.Includes("") || service.Scope("").Includes(a) || service.Scope("admin").Includes(a) {
 			t.Errorf("%s beside what ", a)
 		}
 	}
@@ -197,11 +192,11 @@ func TestScopes(t *testing.T) {
 func TestOwner(t *testing.T) {
 	for want, ctx := range map[string]context.Context{
 		"socket":   t.Context(),
-		"uid:1000": api.WithCaller(t.Context(), api.Caller{UID: 1000, GID: 1}),
-		"uid:0":    api.WithCaller(t.Context(), api.Caller{}),
-		"token:ci": api.WithCaller(t.Context(), api.Caller{Token: "ci", Scope: api.ScopeRead}),
+		"uid:1000": service.WithCaller(t.Context(), service.Caller{UID: 1000, GID: 1}),
+		"uid:0":    service.WithCaller(t.Context(), service.Caller{}),
+		"token:ci": service.WithCaller(t.Context(), service.Caller{Token: "ci", Scope: service.ScopeRead}),
 	} {
-		if got := api.ActorOf(httptest.NewRequestWithContext(ctx, "GET", "/", nil)).Owner(); got != want {
+		if got := service.ActorFrom(ctx).Owner(); got != want {
 			t.Errorf("owner %q, want %q", got, want)
 		}
 	}
@@ -270,7 +265,7 @@ func TestWebSocketOverTCP(t *testing.T) {
 func TestRequestsEndWithTheirToken(t *testing.T) {
 	for name, then := range map[string]func([]api.Token) []api.Token{
 		"gone":          func(held []api.Token) []api.Token { return held[1:] },
-		"another scope": func(held []api.Token) []api.Token { held[0].Scope = api.ScopeWrite; return held },
+		"another scope": func(held []api.Token) []api.Token { held[0].Scope = service.ScopeWrite; return held },
 		"another text":  func(held []api.Token) []api.Token { held[0].Digest = pannier.DigestOf(nil); return held },
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -6,35 +6,20 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"pannier"
+	"pannier/publish/answer"
 	"pannier/publish/api/rpc"
+	"pannier/service"
 )
-
-// Tools call tools of skills. Without List the routes do not exist.
-type Tools struct {
-	// List returns the tools of the usable skills.
-	List func(*pannier.Snapshot) pannier.ToolList
-	// Permit says why a tool of a snapshot cannot be called now; nil for nothing. Without it none can.
-	Permit func(*pannier.Snapshot, *pannier.RuntimeTool) *pannier.ToolError
-	// Call carries a call out. Its errors are those of [pannier/tools.Service.Call].
-	Call func(context.Context, pannier.ToolRequest) (pannier.ToolResult, error)
-	// Cancel cancels a call of an owner, and reports whether there was one.
-	Cancel func(owner, callID string) bool
-	// Register has calls of a tool of the agent carried out by call, until remove is called; without it clients cannot.
-	Register func(owner, name string, call func(context.Context, json.RawMessage) (pannier.ToolResult, error)) (remove func(), err error)
-	// CallUIDs may call tools over the socket, beside those that may change things.
-	CallUIDs []uint32
-}
 
 // maxToolCall is how long a call can take in all: the wait for its turn, and the longest timeout.
 const maxToolCall = 10 * time.Minute
 
-func hasTools(o *Options) bool { return o.Tools.List != nil }
+func hasTools(o *Options) bool { return o.Service.Tools != nil }
 
 var toolRoutes = []route{
 	{
@@ -43,22 +28,22 @@ var toolRoutes = []route{
 	},
 	{
 		pattern: "POST /v1/tools/{name}", endpoint: endpoint{serve: (*Handler).callTool, answer: pannier.ToolResult{}}, bodySchema: pannier.ToolCall{}, optional: true,
-		scope: ScopeCall, id: "callTool", summary: "Calls a tool of a skill. With text/event-stream, output arrives as it is written. Emits skill_tool_called.",
+		scope: service.ScopeCall, id: "callTool", summary: "Calls a tool of a skill. With text/event-stream, output arrives as it is written. Emits skill_tool_called.",
 		texts: []string{"text/event-stream"}, has: hasTools,
 	},
 	{
-		pattern: "DELETE /v1/tools/calls/{id}", endpoint: returns((*Handler).cancelTool), scope: ScopeCall,
+		pattern: "DELETE /v1/tools/calls/{id}", endpoint: returns((*Handler).cancelTool), scope: service.ScopeCall,
 		id: "cancelToolCall", summary: "Cancels a call of the same client.", has: hasTools,
 	},
 }
 
 func (h *Handler) listTools(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	return WriteJSON(w, r, h.Tools.List(s))
+	return WriteJSON(w, r, h.Service.Tools.List(s))
 }
 
 // callTool answers with the result of a call. What was refused before anything ran is an error.
 func (h *Handler) callTool(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	req := pannier.ToolRequest{Name: r.PathValue("name"), Actor: ActorOf(r), Owner: ActorOf(r).Owner()}
+	req := pannier.ToolRequest{Name: r.PathValue("name")}
 	if err := readToolCall(r, &req.ToolCall); err != nil {
 		return err
 	}
@@ -70,7 +55,7 @@ func (h *Handler) callTool(w http.ResponseWriter, r *http.Request, _ *pannier.Sn
 	if Prefers(w, r, "text/event-stream", "application/json") {
 		return h.streamTool(ctx, w, control, req)
 	}
-	result, err := h.Tools.Call(ctx, req)
+	result, err := h.Service.CallTool(ctx, req)
 	if err != nil {
 		return err
 	}
@@ -110,7 +95,7 @@ func (h *Handler) streamTool(ctx context.Context, w http.ResponseWriter, control
 		s.send(name, d)
 	}
 	stopPings := s.ping(ctx)
-	result, err := h.Tools.Call(ctx, req)
+	result, err := h.Service.CallTool(ctx, req)
 	stopPings()
 	if err != nil && !s.begun {
 		return err
@@ -133,7 +118,7 @@ type toolStream struct {
 }
 
 func (s *toolStream) send(event string, data any) {
-	text, err := rpc.Encode(data)
+	text, err := answer.Encode(data)
 	if err != nil {
 		return
 	}
@@ -197,10 +182,7 @@ func (h *Handler) cancelTool(r *http.Request, _ *pannier.Snapshot) (canceledCall
 }
 
 func (h *Handler) cancel(r *http.Request, id string) (canceledCall, error) {
-	if !h.Tools.Cancel(ActorOf(r).Owner(), id) {
-		return canceledCall{}, &statusError{http.StatusNotFound, "call_not_found", "no call " + strconv.Quote(pannier.Truncate(id, 128)) + " of this client goes on", "use the call_id of the call; it may have ended"}
-	}
-	return canceledCall{id, true}, nil
+	return canceledCall{id, true}, h.Service.CancelTool(r.Context(), id)
 }
 
 type rpcToolParams struct {
@@ -214,7 +196,7 @@ func (h *Handler) rpcCallTool(r *http.Request, _ *pannier.Snapshot, p rpcToolPar
 	if p.Name == nil {
 		return nil, invalidParams("name is missing", "name the tool as `pannier tool list` does")
 	}
-	return h.Tools.Call(r.Context(), pannier.ToolRequest{ToolCall: p.ToolCall, Name: *p.Name, Actor: ActorOf(r), Owner: ActorOf(r).Owner()})
+	return h.Service.CallTool(r.Context(), pannier.ToolRequest{ToolCall: p.ToolCall, Name: *p.Name})
 }
 
 type rpcCancelParams struct {
@@ -229,6 +211,7 @@ func (h *Handler) rpcCancelTool(r *http.Request, _ *pannier.Snapshot, p rpcCance
 
 // toolRefusals are the classes of refused calls of tools.
 var toolRefusals = map[string]refusalClass{
+	"call_not_found":               {http.StatusNotFound, rpc.CodeInvalidParams, rpcNotFound},
 	pannier.ToolDisabled:           {http.StatusForbidden, rpc.CodeInvalidRequest, rpcForbidden},
 	pannier.ToolNotFound:           {http.StatusNotFound, rpc.CodeInvalidParams, rpcNotFound},
 	pannier.ToolNoRunner:           {http.StatusServiceUnavailable, rpc.CodeServer, rpcNotAvailable},

@@ -8,6 +8,7 @@ import (
 
 	"pannier"
 	"pannier/publish/api/rpc"
+	"pannier/service"
 )
 
 // methodInvoke is what a client is called with that has registered a tool of the agent.
@@ -33,7 +34,7 @@ func (h *Handler) rpcRegisterTool(r *http.Request, _ *pannier.Snapshot, p rpcReg
 		return nil, invalidParams("a tool belongs to a WebSocket, and this is POST", "register it over GET /v1/rpc")
 	}
 	name := *p.Name
-	remove, err := h.Tools.Register(ActorOf(r).Owner(), name, func(ctx context.Context, arguments json.RawMessage) (pannier.ToolResult, error) {
+	remove, err := h.Service.Tools.Register(service.ActorFrom(r.Context()).Owner(), name, func(ctx context.Context, arguments json.RawMessage) (pannier.ToolResult, error) {
 		return invoke(ctx, peer, name, arguments)
 	})
 	if err != nil {

@@ -85,8 +85,7 @@ func (a agentConn) callTool(arguments string) (r pannier.ToolResult, err error) 
 func servedTools(t *testing.T, timeout time.Duration) string {
 	t.Helper()
 	c, s := newCallable(catalog()), proxyTools(timeout)
-	c.options.Tools = toldTools
-	c.options.Tools.Call, c.options.Tools.Cancel, c.options.Tools.Register = s.Call, s.Cancel, s.Register
+	c.content.Tools = s
 	path, _ := serve(t, c.handler())
 	return path
 }
@@ -208,7 +207,7 @@ func TestRegisteredToolIsSilent(t *testing.T) {
 		}
 	})
 	c := newCallable(catalog())
-	c.options.Tools = toldTools
+	c.content.Tools = toldTools
 	if got := post(t, c.handler(), rpcRequest("1", "skills/tools/register", `{"name":"read_file"}`)); !strings.Contains(got, "a tool belongs to a WebSocket") {
 		t.Errorf("by POST: %s", got)
 	}

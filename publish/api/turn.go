@@ -1,15 +1,12 @@
 package api
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 
 	"pannier"
+	"pannier/publish/answer"
 	"pannier/publish/prompt"
 	"pannier/service"
 )
@@ -82,21 +79,20 @@ func (h *Handler) find(_ *http.Request, s *pannier.Snapshot, q pannier.FindReque
 var triedParameter = query("dry_run", "boolean", "Tries the turn: it emits no event, and sets no time of activity.")
 
 func (h *Handler) resolve(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	turn, err := h.readTurn(r)
+	asked, err := h.readTurn(r)
 	if err != nil {
 		return err
 	}
-	turn.Verbose = isSet(r, "verbose")
-	answer := h.shared.acquire()
-	defer h.shared.release(answer)
-	if err := h.answer(r.Context(), s, turn, answer); err != nil {
+	asked.Verbose = isSet(r, "verbose")
+	a, err := h.Turns.Answer(r.Context(), s, asked)
+	if err != nil {
 		return err
 	}
+	defer a.Release()
 	if !isSet(r, "dry_run") {
-		h.recordTurn(turn, answer)
+		h.Turns.Record(asked, a)
 	}
-	answer.body = answer.appendJSON(answer.body)
-	writeEncoded(w, r, "application/json", encoded{body: answer.body})
+	writeEncoded(w, r, "application/json", answer.Encoded{Body: a.JSON()})
 	return nil
 }
 
@@ -105,82 +101,26 @@ func (h *Handler) readTurn(r *http.Request) (pannier.Turn, error) {
 	if err := readJSON(r, &turn); err != nil {
 		return pannier.Turn{}, err
 	}
-	return h.complete(turn)
-}
-
-// complete fills in what a turn leaves to the settings, and checks the whole.
-func (h *Handler) complete(turn pannier.Turn) (pannier.Turn, error) {
-	turn.Format = cmp.Or(turn.Format, h.Format)
-	return turn, checkTurn(turn)
-}
-
-func checkTurn(turn pannier.Turn) error {
-	if f := turn.Format; f != "" && !slices.Contains(prompt.Formats(), f) {
-		return invalidParameter("format", fmt.Sprintf("unknown prompt format %q", f), "give one of "+strings.Join(prompt.Formats(), ", "))
-	}
-	if n := turn.Limits.MaxChars; n != nil && *n < 0 {
-		return invalidParameter("max_chars", "max_chars is less than 0", "give 0 for no limit")
-	}
-	if n := turn.Limits.MaxBodies; n != nil && *n < 0 {
-		return invalidParameter("max_bodies", "max_bodies is less than 0", "give 0 for no bodies, or leave it out for no limit")
-	}
-	if err := checkList("paths", turn.Paths, pannier.MaxTurnPaths, pannier.MaxPathBytes); err != nil {
-		return err
-	}
-	if n := turn.Limits.MaxTokens; n != nil && *n < 0 {
-		return invalidParameter("max_tokens", "max_tokens is less than 0", "give 0 for no limit")
-	}
-	if err := checkList("context.recent_texts", turn.Context.RecentTexts, pannier.MaxRecentTexts, pannier.MaxRecentTextBytes); err != nil {
-		return err
-	}
-	if err := checkList("context.recent_skills", turn.Context.RecentSkills, pannier.MaxRecentSkills, pannier.MaxPathBytes); err != nil {
-		return err
-	}
-	if err := checkList("project_dir", []string{turn.ProjectDir}, 1, pannier.MaxPathBytes); err != nil {
-		return err
-	}
-	return checkList("tools", turn.Tools, pannier.MaxTurnTools, pannier.MaxToolBytes)
-}
-
-// checkList refuses a list that has too many items, or too long ones: the resolver would leave them out silently.
-func checkList(name string, list []string, items, bytes int) error {
-	if len(list) > items {
-		return invalidParameter(name, fmt.Sprintf("%s has %d items, more than %d", name, len(list), items), "send those that the turn is about")
-	}
-	if slices.ContainsFunc(list, func(text string) bool { return len(text) > bytes }) {
-		return invalidParameter(name, fmt.Sprintf("%s has a text of more than %d bytes", name, bytes), "leave it out, or shorten it")
-	}
-	return nil
-}
-
-// budget returns the budget of the prompt of a turn: its own limits, else that of the settings.
-func (h *Handler) budget(turn pannier.Turn) (b prompt.Budget) {
-	if n := turn.Limits.MaxTokens; n != nil {
-		b.MaxTokens = *n
-	}
-	switch {
-	case turn.Limits.MaxChars != nil:
-		b.MaxChars = *turn.Limits.MaxChars
-	case turn.Limits.MaxTokens == nil && prompt.Bounded(turn.Format):
-		b.MaxChars = h.MaxChars
-	}
-	return b
+	return h.Turns.Complete(turn)
 }
 
 func (h *Handler) prompt(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	turn, err := h.promptQuery(r)
+	asked, err := h.promptQuery(r)
 	if err != nil {
 		return err
 	}
 	asJSON := Prefers(w, r, "application/json", "text/plain")
-	if prompt.NeedsBodies(turn.Format) || turn.Limits.MaxChars != nil || turn.Limits.MaxTokens != nil {
-		return h.writePrompt(w, r, s, turn, asJSON)
+	if prompt.NeedsBodies(asked.Format) || asked.Limits.MaxChars != nil || asked.Limits.MaxTokens != nil {
+		return h.writePrompt(w, r, s, asked, asJSON)
 	}
 	// What is left has no text from the disk in it, and there are only a few kinds of it.
-	shared, err := h.shared.of(s, h.generation(), promptType(asJSON)+turn.Format, func() (encoded, error) {
-		answer := &turnAnswer{}
-		err := h.answer(r.Context(), s, turn, answer)
-		return withTag(answer.appendPrompt(nil, asJSON)), err
+	shared, err := h.shared.Of(s, h.Service.Contents.Version(), promptType(asJSON)+asked.Format, func() (answer.Encoded, error) {
+		a, err := h.Turns.Answer(r.Context(), s, asked)
+		if err != nil {
+			return answer.Encoded{}, err
+		}
+		defer a.Release()
+		return answer.New(a.AppendPrompt(nil, asJSON)), nil
 	})
 	if err != nil {
 		return err
@@ -191,7 +131,7 @@ func (h *Handler) prompt(w http.ResponseWriter, r *http.Request, s *pannier.Snap
 
 func (h *Handler) promptQuery(r *http.Request) (turn pannier.Turn, err error) {
 	if r.URL.RawQuery == "" {
-		return h.complete(turn)
+		return h.Turns.Complete(turn)
 	}
 	query := r.URL.Query()
 	turn.Format = query.Get("format")
@@ -201,7 +141,7 @@ func (h *Handler) promptQuery(r *http.Request) (turn pannier.Turn, err error) {
 	if n, err := strconv.Atoi(query.Get("max_tokens")); err == nil {
 		turn.Limits.MaxTokens = &n
 	}
-	return h.complete(turn)
+	return h.Turns.Complete(turn)
 }
 
 func (h *Handler) turnPrompt(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
@@ -212,27 +152,35 @@ func (h *Handler) turnPrompt(w http.ResponseWriter, r *http.Request, s *pannier.
 	return h.writePrompt(w, r, s, turn, Prefers(w, r, "application/json", "text/plain"))
 }
 
-func (h *Handler) writePrompt(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot, turn pannier.Turn, asJSON bool) error {
-	answer := h.shared.acquire()
-	defer h.shared.release(answer)
-	if err := h.answer(r.Context(), s, turn, answer); err != nil {
+func (h *Handler) writePrompt(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot, asked pannier.Turn, asJSON bool) error {
+	a, err := h.Turns.Answer(r.Context(), s, asked)
+	if err != nil {
 		return err
 	}
+	defer a.Release()
+	var body []byte
 	if asJSON {
-		answer.body = answer.appendPrompt(answer.body, true)
+		body = a.PromptJSON()
 	}
 	var tag []string
 	if r.Method == http.MethodPost { // only a POST is a turn; its answer has no tag
 		if !isSet(r, "dry_run") {
-			h.recordTurn(turn, answer)
+			h.Turns.Record(asked, a)
 		}
-	} else if tag = answer.tag(asJSON); r.Method == http.MethodGet && !matches(r.Header.Values("If-None-Match"), tag[0]) {
-		h.recordPrompt(answer)
+	} else {
+		if asJSON {
+			tag = answer.New(body).Tag
+		} else {
+			tag = a.TextTag()
+		}
+		if r.Method == http.MethodGet && !matches(r.Header.Values("If-None-Match"), tag[0]) {
+			h.Turns.RecordPrompt(a)
+		}
 	}
 	if asJSON {
-		writeEncoded(w, r, promptType(true), encoded{answer.body, tag})
-	} else if writeHeader(w, r, promptType(false), tag, answer.section.Size()) {
-		answer.writeText(w)
+		writeEncoded(w, r, promptType(true), answer.Encoded{Body: body, Tag: tag})
+	} else if writeHeader(w, r, promptType(false), tag, a.TextSize()) {
+		a.WriteText(w)
 	}
 	return nil
 }
@@ -252,4 +200,9 @@ func (h *Handler) card(w http.ResponseWriter, r *http.Request, _ *pannier.Snapsh
 
 func (h *Handler) cardStatus(*http.Request, *pannier.Snapshot) (pannier.CardStatus, error) {
 	return h.CardStatus(), nil
+}
+
+// peers answers with the workspaces that the agent can delegate to. They come and go without the snapshot.
+func (h *Handler) peers(*http.Request, *pannier.Snapshot) (pannier.PeerList, error) {
+	return pannier.PeerList{Peers: append([]pannier.Peer{}, h.Peers()...)}, nil
 }

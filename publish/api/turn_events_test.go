@@ -17,20 +17,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"pannier"
-	"pannier/publish/api"
+	"pannier/publish/turn"
 	"pannier/registry/resolve"
 	"pannier/service"
 )
 
 // recordingTurns is a workshop that records the events of turns as "type data".
-func recordingTurns(o api.TurnEvents) (*house, *[]string) {
+func recordingTurns(o turn.Events) (*house, *[]string) {
 	h, events := workshop(), &[]string{}
 	o.Emit = func(kind pannier.EventType, data any) bool {
 		text, _ := json.Marshal(data)
 		*events = append(*events, fmt.Sprintf("%s %s", kind, text))
 		return true
 	}
-	h.options.TurnEvents = o
+	h.turns.Events = o
 	return h, events
 }
 
@@ -41,8 +41,8 @@ func digestOf(text string) string { return pannier.DigestOf([]byte(text)).String
 // The OpenSkills contract: "skill_loaded: {name, path, digest, frontmatter, warnings?}", "skill_invoked: {name, args?,
 // mode:manual|auto, effective_allowed_tools?}", and "every skill load/invocation is logged as structured events".
 func TestTurnsAreRecorded(t *testing.T) {
-	const turn = `{"text":"/skill:alpha fill in\n$beta @skill:none","paths":["src/a.go"],"format":"compact"}`
-	digest := digestOf(turn)
+	const asked = `{"text":"/skill:alpha fill in\n$beta @skill:none","paths":["src/a.go"],"format":"compact"}`
+	digest := digestOf(asked)
 	want := []string{
 		`turn_resolved {"digest":"` + digestOf("s") + `","turn_digest":"` + digest + `","format":"compact",` +
 			`"active":{"explicit_reference":1,"implicit":2,"path_match":1},"rejected":{"dependency_missing":1,"not_found":1},"skills":[` +
@@ -54,8 +54,8 @@ func TestTurnsAreRecorded(t *testing.T) {
 		`skill_invoked {"name":"alpha","slug":"alpha","args":"fill in","mode":"manual","effective_allowed_tools":["Read"],"turn_digest":"` + digest + `"}`,
 		`skill_invoked {"name":"go-tools","slug":"go-tools","mode":"auto","effective_allowed_tools":["Read","Bash(go:*)"],"turn_digest":"` + digest + `"}`,
 	}
-	for _, way := range [][]string{{"/v1/resolve", turn}, {"/v1/prompt", turn}, {"/v1/rpc", call("skills/resolve", turn)}, {"/v1/rpc", call("skills/prompt", turn)}} {
-		h, events := recordingTurns(api.TurnEvents{PerMinute: 100})
+	for _, way := range [][]string{{"/v1/resolve", asked}, {"/v1/prompt", asked}, {"/v1/rpc", call("skills/resolve", asked)}, {"/v1/rpc", call("skills/prompt", asked)}} {
+		h, events := recordingTurns(turn.Events{PerMinute: 100})
 		handler := h.handler()
 		for range 2 { // from the disk, then from memory
 			*events = nil
@@ -80,8 +80,8 @@ func call(method, params string) string {
 // TestBodiesInPromptsAreLoaded emits skill_loaded for the bodies that a prompt shows, and for no other.
 func TestBodiesInPromptsAreLoaded(t *testing.T) {
 	for _, format := range []string{"molecule", "skills_xml"} {
-		h, events := recordingTurns(api.TurnEvents{PerMinute: 100})
-		h.options.Resources = func(context.Context, *pannier.Skill) (pannier.Resources, error) {
+		h, events := recordingTurns(turn.Events{PerMinute: 100})
+		h.turns.Resources = func(context.Context, *pannier.Skill) (pannier.Resources, error) {
 			return pannier.Resources{Incomplete: true}, nil // so each skill counts as omitted
 		}
 		handler := h.handler()
@@ -121,7 +121,7 @@ func TestBodiesInPromptsAreLoaded(t *testing.T) {
 
 // TestSkillWithoutABodyIsNotCounted limits the bodies to one, with a skill of tools only that comes first.
 func TestSkillWithoutABodyIsNotCounted(t *testing.T) {
-	h, events := recordingTurns(api.TurnEvents{PerMinute: math.MaxInt})
+	h, events := recordingTurns(turn.Events{PerMinute: math.MaxInt})
 	tools := entry("aa-tools", pannier.StateEligible)
 	tools.ToolsOnly = true
 	h.snapshot.Entries = append([]*pannier.Entry{tools}, h.snapshot.Entries...)
@@ -136,7 +136,7 @@ func TestSkillWithoutABodyIsNotCounted(t *testing.T) {
 // about a body that the prompt omits, and bodies counts the others.
 func TestOmittedBodiesAreNotLoaded(t *testing.T) {
 	for _, format := range []string{"molecule", "skills_xml"} {
-		h, events := recordingTurns(api.TurnEvents{PerMinute: math.MaxInt})
+		h, events := recordingTurns(turn.Events{PerMinute: math.MaxInt})
 		tools := entry("tools", pannier.StateEligible)
 		tools.ToolsOnly = true
 		h.snapshot.Entries = append(h.snapshot.Entries, tools)
@@ -180,9 +180,9 @@ func decodeText[T any](t *testing.T, text string) (value T) {
 
 // TestResourcesInPromptsAreRecorded wants the digests of the links and examples that a prompt shows.
 func TestResourcesInPromptsAreRecorded(t *testing.T) {
-	h, events := recordingTurns(api.TurnEvents{PerMinute: 100})
+	h, events := recordingTurns(turn.Events{PerMinute: 100})
 	links := pannier.DigestOf([]byte("links"))
-	h.options.Resources = func(context.Context, *pannier.Skill) (pannier.Resources, error) {
+	h.turns.Resources = func(context.Context, *pannier.Skill) (pannier.Resources, error) {
 		return pannier.Resources{
 			Links: []pannier.Link{{URL: "https://a.example/"}}, LinksDigest: links,
 			Examples: []pannier.ExampleFile{{Path: "examples/one.md", Text: "one"}},
@@ -206,7 +206,7 @@ func TestTextOfATurn(t *testing.T) {
 		turn     string
 		recorded bool
 	}{{false, "secret plan", false}, {true, "secret plan", true}, {true, strings.Repeat("x", 16<<10), false}} {
-		h, events := recordingTurns(api.TurnEvents{PerMinute: 100, Text: tt.text})
+		h, events := recordingTurns(turn.Events{PerMinute: 100, Text: tt.text})
 		ask(h.handler(), "POST", "/v1/resolve", `{"text":"`+tt.turn+`"}`)
 		if len(*events) != 1 || strings.Contains((*events)[0], tt.turn) != tt.recorded {
 			t.Errorf("text %t, %.20s: %.200q", tt.text, tt.turn, *events)
@@ -217,12 +217,12 @@ func TestTextOfATurn(t *testing.T) {
 // TestArgumentsAreMasked masks the arguments of turns and commands in their events, unless the text of turns is recorded.
 func TestArgumentsAreMasked(t *testing.T) {
 	for text, want := range map[bool]string{false: "use [masked]", true: "use hunter2"} {
-		h, events := recordingTurns(api.TurnEvents{
+		h, events := recordingTurns(turn.Events{
 			PerMinute: 100, Text: text,
 			Mask: func(args string) string { return strings.ReplaceAll(args, "hunter2", "[masked]") },
 		})
 		h.content.Commands = service.Commands{List: resolve.Commands, Find: resolve.Command}
-		h.options.Emit = func(kind pannier.EventType, data any) { h.options.TurnEvents.Emit(kind, data) }
+		h.content.Emit = func(kind pannier.EventType, data any) { h.turns.Events.Emit(kind, data) }
 		handler := h.handler()
 		ask(handler, "POST", "/v1/resolve", `{"text":"/skill:alpha use hunter2"}`)
 		ask(handler, "POST", "/v1/commands/alpha", `{"args":"use hunter2"}`)
@@ -253,7 +253,7 @@ func TestTurnsAreSampled(t *testing.T) {
 		{math.MaxInt, 12000, 12000, `{"text":"$alpha"}`}, // all
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			h, events := recordingTurns(api.TurnEvents{PerMinute: tt.perMinute})
+			h, events := recordingTurns(turn.Events{PerMinute: tt.perMinute})
 			handler := h.handler()
 			for range 6000 {
 				ask(handler, "POST", "/v1/resolve", tt.body)
@@ -274,9 +274,9 @@ func TestTurnsAreSampled(t *testing.T) {
 
 // TestRefusedTurnEvents counts a turn whose events find no room in the event that finds room again.
 func TestRefusedTurnEvents(t *testing.T) {
-	h, events := recordingTurns(api.TurnEvents{PerMinute: 100})
-	take, full := h.options.TurnEvents.Emit, true
-	h.options.TurnEvents.Emit = func(kind pannier.EventType, data any) bool { return !full && take(kind, data) }
+	h, events := recordingTurns(turn.Events{PerMinute: 100})
+	take, full := h.turns.Events.Emit, true
+	h.turns.Events.Emit = func(kind pannier.EventType, data any) bool { return !full && take(kind, data) }
 	handler := h.handler()
 	for range 3 {
 		ask(handler, "POST", "/v1/resolve", `{"text":"$alpha"}`)
@@ -291,9 +291,9 @@ func TestRefusedTurnEvents(t *testing.T) {
 // TestWideningTurnsAreSampled resolves fifty turns in which a skill adds tools: their warnings are limited with the other events.
 func TestWideningTurnsAreSampled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, events := recordingTurns(api.TurnEvents{PerMinute: 10})
-		h.options.Resolve = resolve.Rules{Profile: pannier.ProfileFullAuto}.Resolve
-		h.options.Emit = func(kind pannier.EventType, data any) { h.options.TurnEvents.Emit(kind, data) }
+		h, events := recordingTurns(turn.Events{PerMinute: 10})
+		h.turns.Resolve = resolve.Rules{Profile: pannier.ProfileFullAuto}.Resolve
+		h.content.Emit = func(kind pannier.EventType, data any) { h.turns.Events.Emit(kind, data) }
 		handler := h.handler()
 		for range 50 {
 			ask(handler, "POST", "/v1/resolve", `{"text":"$go-tools","tools":[]}`)
@@ -313,7 +313,7 @@ func TestWideningTurnsAreSampled(t *testing.T) {
 // TestUnrecordedTurns counts the turns that were not recorded, and no GET of a prompt, as the metric does.
 func TestUnrecordedTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, events := recordingTurns(api.TurnEvents{PerMinute: 1})
+		h, events := recordingTurns(turn.Events{PerMinute: 1})
 		registry := prometheus.NewRegistry()
 		h.options.Registerer = registry
 		handler := h.handler()
@@ -342,7 +342,7 @@ pannier_turns_total{recorded="true"} 2
 
 // TestEventsOfATurnAreBounded resolves a turn that names more than an event lists.
 func TestEventsOfATurnAreBounded(t *testing.T) {
-	h, events := recordingTurns(api.TurnEvents{PerMinute: 1000})
+	h, events := recordingTurns(turn.Events{PerMinute: 1000})
 	handler := h.handler()
 	long := strings.Repeat("x", 5000)
 	capabilities := strings.Repeat(`{"id":"c","slug":"`+long+`"},`, 100) + `{"id":"d","slug":"alpha"}`
@@ -362,9 +362,9 @@ func TestEventsOfATurnAreBounded(t *testing.T) {
 // TestLoadsTellWarnings has the problems of a skill in each skill_loaded ("skill_loaded: {name, path, digest, frontmatter,
 // warnings?}", OpenSkills contract), but for those of level info, and not more than their bound.
 func TestLoadsTellWarnings(t *testing.T) {
-	h, events := recordingTurns(api.TurnEvents{PerMinute: 100})
+	h, events := recordingTurns(turn.Events{PerMinute: 100})
 	h.content.Commands = service.Commands{List: resolve.Commands, Find: resolve.Command}
-	h.options.Emit = func(kind pannier.EventType, data any) { h.options.TurnEvents.Emit(kind, data) }
+	h.content.Emit = func(kind pannier.EventType, data any) { h.turns.Events.Emit(kind, data) }
 	alpha, _ := h.snapshot.Lookup("alpha")
 	add := func(severity pannier.Severity, message string) {
 		alpha.Problems = append(alpha.Problems, pannier.Problem{Code: "skill.x", Severity: severity, Path: "skills/alpha/SKILL.md", Line: 2, Message: message})

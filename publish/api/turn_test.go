@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"pannier"
-	"pannier/publish/api"
 	"pannier/publish/prompt"
+	"pannier/publish/turn"
 	"pannier/registry/resolve"
 )
 
@@ -113,8 +113,8 @@ func TestTurnsAreBounded(t *testing.T) {
 func TestWidenedTurnsAreTold(t *testing.T) {
 	var told []pannier.SkillWarning
 	h := workshop()
-	h.options.Resolve = resolve.Rules{Profile: pannier.ProfileFullAuto}.Resolve
-	h.options.TurnEvents = api.TurnEvents{PerMinute: 100, Emit: func(_ pannier.EventType, data any) bool {
+	h.turns.Resolve = resolve.Rules{Profile: pannier.ProfileFullAuto}.Resolve
+	h.turns.Events = turn.Events{PerMinute: 100, Emit: func(_ pannier.EventType, data any) bool {
 		if warning, ok := data.(pannier.SkillWarning); ok {
 			told = append(told, warning)
 		}

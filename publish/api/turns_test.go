@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"pannier"
-	"pannier/publish/api"
 	"pannier/publish/prompt"
 	"pannier/registry/resolve"
 )
@@ -136,7 +135,7 @@ func someTurns() []pannier.Turn {
 // are made anew.
 func TestKeptPartsGiveTheSameBytes(t *testing.T) {
 	house := newHouse()
-	house.snapshot, house.options.Tools.Permit = manySorts(), permitSome
+	house.snapshot, house.content.Tools = manySorts(), toolFuncs{permit: permitSome}
 	h := house.handler()
 	var asking sync.WaitGroup
 	for _, turn := range someTurns() {
@@ -175,7 +174,7 @@ func TestKeptPartsGiveTheSameBytes(t *testing.T) {
 // TestKeptPartsAreOfOneSnapshot answers from the snapshot of each moment, whatever was kept of another.
 func TestKeptPartsAreOfOneSnapshot(t *testing.T) {
 	house := newHouse()
-	house.options.Tools.Permit = permitSome
+	house.content.Tools = toolFuncs{permit: permitSome}
 	h := house.handler()
 	snapshots := []*pannier.Snapshot{catalog(), manySorts(), {Version: 9, Time: time.Unix(0, 0)}}
 	for n := range 9 {
@@ -227,40 +226,4 @@ func fill(v reflect.Value) {
 	case reflect.Float32, reflect.Float64:
 		v.SetFloat(0.5)
 	}
-}
-
-// TestAnswersLeaveNothingOut holds every field of a resolution against the encoder of the standard library.
-func TestAnswersLeaveNothingOut(t *testing.T) {
-	var full pannier.Resolution
-	fill(reflect.ValueOf(&full).Elem())
-	full.Prompt.Chars, full.Prompt.TokensEstimate = 11, 3 // which follow from the text
-	noTools := pannier.AllowedTools{Effective: []string{}, NarrowedBy: []string{}}
-	for name, r := range map[string]pannier.Resolution{
-		"full":  full,
-		"empty": {Active: []pannier.ActiveSkill{}, Rejected: []pannier.RejectedSkill{}, Tools: []pannier.ListedTool{}, ExcludedTools: []pannier.ExcludedTool{}, AllowedTools: noTools, Prompt: &pannier.Prompt{Omitted: []string{}}},
-		"zero":  {Active: make([]pannier.ActiveSkill, 2), Rejected: []pannier.RejectedSkill{{Diagnostics: []pannier.Reason{}}}, Tools: make([]pannier.ListedTool, 2), ExcludedTools: make([]pannier.ExcludedTool, 2), AllowedTools: noTools, Prompt: &pannier.Prompt{Omitted: []string{}}},
-	} {
-		if got, want := string(api.AppendResolution(r)), encodeJSON(t, r); got != want {
-			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
-		}
-		if got, want := string(api.AppendPrompt(*r.Prompt)), encodeJSON(t, r.Prompt); got != want {
-			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
-		}
-	}
-}
-
-// FuzzAppendString compares with the encoder of the standard library.
-func FuzzAppendString(f *testing.F) {
-	var every strings.Builder
-	for r := range rune(0x300) {
-		every.WriteRune(r)
-	}
-	for _, text := range []string{"", every.String(), "\xff\xe2\x80\xa8 \u2028\u2029\u2027\ufffd\xed\xa0\x80\U0001f600\xf0\x9f", `"\`, "a\xc3"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if got, want := string(api.AppendString(nil, text))+"\n", encodeJSON(t, text); got != want {
-			t.Errorf("%q: got %s, want %s", text, got, want)
-		}
-	})
 }

@@ -18,6 +18,7 @@ import (
 	"pannier/publish/api"
 	"pannier/publish/card"
 	"pannier/publish/client"
+	"pannier/publish/turn"
 	"pannier/registry/resolve"
 	"pannier/service"
 )
@@ -71,13 +72,13 @@ func newHandler() http.Handler {
 			return s, nil
 		},
 	}
+	decides := service.New(o)
 	return api.New(api.Options{
-		Snapshot: o.Snapshot, Rescan: o.Rescan, Service: service.New(o), Resolve: resolve.Resolve,
+		Service: decides, Turns: turn.New(turn.Options{Service: decides, Resolve: resolve.Resolve, AgentWorkspace: "/configs"}),
 		Card: func() card.Card { return card.Card{JSON: []byte(cardText)} },
 		Health: func() pannier.Health {
 			return pannier.Health{Status: pannier.HealthOK, Workspace: "/w", SnapshotVersion: 3}
 		},
-		AgentWorkspace: "/configs",
 	})
 }
 

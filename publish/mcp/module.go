@@ -9,6 +9,7 @@ import (
 	"pannier"
 	"pannier/internal/plain"
 	"pannier/publish/api"
+	"pannier/service"
 	"pannier/sidecar"
 )
 
@@ -63,7 +64,7 @@ func Routes(by http.Handler) []api.Route {
 
 // callerOf identifies the client of a request, so that a session is its own alone.
 func callerOf(r *http.Request) string {
-	peer, ok := api.CallerFrom(r.Context())
+	peer, ok := service.CallerFrom(r.Context())
 	switch {
 	case !ok:
 		return ""

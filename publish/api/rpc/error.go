@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"pannier/publish/answer"
+
 	"pannier"
 )
 
@@ -84,7 +86,7 @@ const version = `{"jsonrpc":"2.0",`
 
 // appendError appends an answer that is an error. An id that is not known is null.
 func appendError(dst []byte, id json.RawMessage, e *Error) []byte {
-	text, _ := Encode(e) // strings and a number
+	text, _ := answer.Encode(e) // strings and a number
 	return append(append(append(appendID(dst, id), `"error":`...), text...), '}')
 }
 
@@ -96,7 +98,7 @@ func appendID(dst []byte, id json.RawMessage) []byte {
 }
 
 func (n Notification) text() ([]byte, error) {
-	return Encode(struct {
+	return answer.Encode(struct {
 		JSONRPC string `json:"jsonrpc"`
 		Method  string `json:"method"`
 		Params  any    `json:"params"`

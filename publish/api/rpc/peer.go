@@ -7,6 +7,8 @@ import (
 	"errors"
 	"strconv"
 	"sync"
+
+	"pannier/publish/answer"
 )
 
 // maxAsked bounds the calls to one peer that wait for its answer.
@@ -70,16 +72,16 @@ func (p *Peer) left() {
 
 // Call calls a method of the peer and waits for its answer.
 func (p *Peer) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	encoded, err := Encode(params)
+	encoded, err := answer.Encode(params)
 	if err != nil {
 		return nil, err
 	}
-	id, answer, err := p.ask()
+	id, answered, err := p.ask()
 	if err != nil {
 		return nil, err
 	}
 	defer p.forget(id)
-	text, err := Encode(struct {
+	text, err := answer.Encode(struct {
 		Version string          `json:"jsonrpc"`
 		ID      string          `json:"id"`
 		Method  string          `json:"method"`
@@ -90,7 +92,7 @@ func (p *Peer) Call(ctx context.Context, method string, params any) (json.RawMes
 	}
 	p.conn.send(text)
 	select {
-	case a := <-answer:
+	case a := <-answered:
 		return a.result, a.err
 	case <-p.gone:
 		return nil, ErrPeerGone

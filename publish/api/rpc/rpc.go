@@ -11,7 +11,6 @@
 package rpc
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +20,8 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 	"time"
+
+	"pannier/publish/answer"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
@@ -156,23 +157,6 @@ func appendResult(dst []byte, value any) ([]byte, error) {
 	if result, ok := value.(Appender); ok {
 		return result(dst), nil
 	}
-	text, err := Encode(value)
+	text, err := answer.Encode(value)
 	return append(dst, text...), err
-}
-
-// Encode returns a value as JSON on one line.
-func Encode(value any) ([]byte, error) {
-	if text, ok := value.(json.RawMessage); ok {
-		if len(text) == 0 {
-			return []byte("null"), nil
-		}
-		return bytes.TrimRight(text, "\n"), nil
-	}
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
-		return nil, fmt.Errorf("encode result: %w", err)
-	}
-	return bytes.TrimRight(text.Bytes(), "\n"), nil
 }

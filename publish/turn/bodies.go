@@ -1,4 +1,4 @@
-package api
+package turn
 
 import (
 	"context"
@@ -23,30 +23,34 @@ const (
 
 // answer fills in what is active in a turn, and the prompt of that. Where the format shows bodies and the disk has moved on
 // from one, it looks again once, and both are of the new snapshot.
-func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.Turn, into *turnAnswer) error {
+func (t *Turns) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.Turn, into *Answer) error {
 	start := time.Now()
-	defer func() { h.metrics.resolve.Observe(time.Since(start).Seconds()) }()
+	defer func() { t.duration.Observe(time.Since(start).Seconds()) }()
 	for rescans := 0; ; rescans++ {
-		t := h.shared.turnsOf(s, h.Options, &h.Service.Activity)
-		into.resolve(t, turn)
+		of := t.commonOf(s)
+		into.resolve(of, turn)
 		clear(into.read)
 		into.snapshot, into.read = s, into.read[:0]
-		texts, err := h.bodies(ctx, turn, rescans == promptRescans, into)
+		texts, err := t.bodies(ctx, turn, rescans == promptRescans, into)
 		if errors.Is(err, pannier.ErrChanged) {
-			if s, err = h.Rescan(ctx, true); err == nil {
+			if s, err = t.Service.Rescan(ctx, true); err == nil {
 				continue
 			}
 		}
 		if err != nil {
 			return err
 		}
-		if texts.Resources, err = h.resources(ctx, s, turn.Format, texts.Bodies); err != nil {
+		if texts.Resources, err = t.resources(ctx, s, turn.Format, texts.Bodies); err != nil {
 			return err
 		}
 		for i, b := range into.read {
 			into.read[i].resources = texts.Resources[b.Slug]
 		}
-		h.withPeers(t.sections).RenderActive(into.active(), texts, turn.Format, h.budget(turn), &into.section)
+		sections := of.sections
+		if t.Peers != nil { // only formats that read bodies show them, and their answers are not kept
+			sections = sections.WithPeers(t.Peers())
+		}
+		sections.RenderActive(into.active(), texts, turn.Format, t.budget(turn), &into.section)
 		into.keepShown()
 		return nil
 	}
@@ -55,7 +59,7 @@ func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.
 // bodies reads those of the skills whose bodies the prompt of a turn can show, by slug, and lists in the answer what it read. One that
 // cannot be read is unread: the others are still worth having. With settle that is so for one that has changed too, else it is
 // [pannier.ErrChanged].
-func (h *Handler) bodies(ctx context.Context, turn pannier.Turn, settle bool, into *turnAnswer) (prompt.Texts, error) {
+func (t *Turns) bodies(ctx context.Context, turn pannier.Turn, settle bool, into *Answer) (prompt.Texts, error) {
 	slugs := prompt.Bodies(turn.Format, into.active())
 	if len(slugs) == 0 {
 		return prompt.Texts{}, nil
@@ -73,17 +77,17 @@ func (h *Handler) bodies(ctx context.Context, turn pannier.Turn, settle bool, in
 	if n := turn.Limits.MaxBodies; n != nil {
 		limit = min(limit, *n)
 	}
-	size, pass := 0, h.bodyCache.begin()
+	size, pass := 0, t.bodyCache.begin()
 	for _, slug := range slugs[:min(len(slugs), limit)] {
 		e, _ := into.snapshot.Lookup(slug)
-		doc, err := h.document(ctx, e, pass)
+		doc, err := t.document(ctx, e, pass)
 		switch {
 		case ctx.Err() != nil:
 			return texts, ctx.Err()
 		case errors.Is(err, pannier.ErrChanged) && !settle:
 			return texts, err
 		case err != nil:
-			h.Logger.Warn("a prompt has no text of a skill: it cannot be read", "skill", e.Slug, "error", err)
+			t.Service.Logger.Warn("a prompt has no text of a skill: it cannot be read", "skill", e.Slug, "error", err)
 			texts.Unread[slug] = true
 			continue
 		}
@@ -98,8 +102,8 @@ func (h *Handler) bodies(ctx context.Context, turn pannier.Turn, settle bool, in
 
 // resources reads the links and examples of the skills that have a body, by slug. What cannot be read is left out, and counts
 // as incomplete.
-func (h *Handler) resources(ctx context.Context, s *pannier.Snapshot, format string, bodies map[string]string) (map[string]pannier.Resources, error) {
-	if h.Resources == nil || !prompt.NeedsBodies(format) {
+func (t *Turns) resources(ctx context.Context, s *pannier.Snapshot, format string, bodies map[string]string) (map[string]pannier.Resources, error) {
+	if t.Resources == nil || !prompt.NeedsBodies(format) {
 		return nil, nil
 	}
 	resources := map[string]pannier.Resources{}
@@ -109,12 +113,12 @@ func (h *Handler) resources(ctx context.Context, s *pannier.Snapshot, format str
 		if !ok {
 			continue
 		}
-		found, err := h.Resources(ctx, e.Skill)
+		found, err := t.Resources(ctx, e.Skill)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			h.Logger.Warn("a prompt omits the links and examples of a skill", "skill", slug, "error", err)
+			t.Service.Logger.Warn("a prompt omits the links and examples of a skill", "skill", slug, "error", err)
 		}
 		if size += sizeOf(found); err != nil || size > maxResourceBytes {
 			found = pannier.Resources{Incomplete: true}
@@ -137,13 +141,13 @@ func sizeOf(r pannier.Resources) int {
 	return size
 }
 
-func (h *Handler) document(ctx context.Context, e *pannier.Entry, pass uint64) (pannier.Document, error) {
-	if doc, ok := h.bodyCache.of(e.Skill, pass); ok {
+func (t *Turns) document(ctx context.Context, e *pannier.Entry, pass uint64) (pannier.Document, error) {
+	if doc, ok := t.bodyCache.of(e.Skill, pass); ok {
 		return doc, nil
 	}
-	doc, err := h.Service.Text(ctx, e)
+	doc, err := t.Service.Text(ctx, e)
 	if err == nil {
-		h.bodyCache.store(e.Skill, doc, pass)
+		t.bodyCache.store(e.Skill, doc, pass)
 	}
 	return doc, err
 }

@@ -1,4 +1,4 @@
-package api
+package turn
 
 import (
 	"pannier"
@@ -7,19 +7,16 @@ import (
 
 // AppendResolution returns the JSON of a resolution with a prompt.
 func AppendResolution(r pannier.Resolution) []byte {
-	a := turnAnswer{Resolution: r, section: sectionOf(*r.Prompt)}
-	return a.appendJSON(nil)
+	a := Answer{Resolution: r, section: sectionOf(*r.Prompt)}
+	return a.AppendJSON(nil)
 }
 
 // AppendPrompt returns the JSON of a prompt.
 func AppendPrompt(p pannier.Prompt) []byte {
-	a := turnAnswer{section: sectionOf(p)}
-	return a.appendPrompt(nil, true)
+	a := Answer{section: sectionOf(p)}
+	return a.AppendPrompt(nil, true)
 }
 
 func sectionOf(p pannier.Prompt) prompt.Section {
 	return prompt.Section{Format: p.Format, Parts: []string{p.Text}, Omitted: p.Omitted, Shortened: p.Shortened}
 }
-
-// AppendString appends a text as JSON.
-var AppendString = appendString

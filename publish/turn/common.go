@@ -1,4 +1,4 @@
-package api
+package turn
 
 import (
 	"bufio"
@@ -10,10 +10,10 @@ import (
 	"pannier/service"
 )
 
-// turns is what the answers to all turns about one snapshot have in common, made when it is first asked for. What a turn
+// common is what the answers to all turns about one snapshot have in common, made when it is first asked for. What a turn
 // names is a handful of skills, what is automatically available can be a thousand; so the latter is resolved and encoded
 // once, and an answer is put together of both.
-type turns struct {
+type common struct {
 	resolve  func(*pannier.Snapshot, pannier.Turn) pannier.Resolution
 	permit   func(*pannier.Snapshot, *pannier.RuntimeTool) *pannier.ToolError
 	snapshot *pannier.Snapshot
@@ -26,10 +26,6 @@ type turns struct {
 
 // maxRuntimes bounds the runtimes that something is kept for. An agent has one.
 const maxRuntimes = 16
-
-func newTurns(s *pannier.Snapshot, o Options, used *service.Activity) *turns {
-	return &turns{resolve: o.Resolve, permit: o.Tools.Permit, snapshot: s, used: used, sections: prompt.NewRenderer(s, o.AgentWorkspace)}
-}
 
 // automatic is what is automatically available in a runtime, in the order of a turn that ranks nothing.
 type automatic struct {
@@ -49,7 +45,7 @@ type keptTool struct {
 }
 
 // automaticIn may be made by several callers at once, of whom one's stays.
-func (t *turns) automaticIn(runtime string) *automatic {
+func (t *common) automaticIn(runtime string) *automatic {
 	t.mu.Lock()
 	kept := t.automatic[runtime]
 	t.mu.Unlock()
@@ -136,8 +132,8 @@ func (a *automatic) rest(named []pannier.ActiveSkill, spans []prompt.Span) []pro
 	return spans
 }
 
-// turnAnswer is one answer to a turn, in memory that a later one takes over.
-type turnAnswer struct {
+// Answer is one answer to a turn, in memory that a later one takes over.
+type Answer struct {
 	// Resolution has of Active those that are named or ranked by the turn, and of the tools those that are not of automatic.
 	pannier.Resolution
 	section prompt.Section
@@ -149,11 +145,12 @@ type turnAnswer struct {
 	automatic *automatic
 	spans     []prompt.Span
 
-	body     []byte
+	turns    *Turns        // that it is released to
+	body     []byte        // of JSON and PromptJSON
 	buffered *bufio.Writer // between the text and the client; nil before the first
 }
 
-func (a *turnAnswer) active() prompt.Active {
+func (a *Answer) active() prompt.Active {
 	active := prompt.Active{Named: a.Active, Spans: a.spans}
 	if a.automatic != nil {
 		active.Rest = a.automatic.looked
@@ -163,7 +160,7 @@ func (a *turnAnswer) active() prompt.Active {
 
 // resolve fills in which skills are active. It is what the resolver says of the snapshot itself: what is automatic in a
 // runtime, with its tools, depends on nothing else in a turn, but that a skill with another way in is not told twice.
-func (a *turnAnswer) resolve(t *turns, turn pannier.Turn) {
+func (a *Answer) resolve(t *common, turn pannier.Turn) {
 	a.automatic, a.spans = nil, a.spans[:0]
 	a.permit = func(tool *pannier.RuntimeTool) *pannier.ToolError { return t.permit(t.snapshot, tool) }
 	turn.NamedOnly = !turn.Verbose
@@ -185,15 +182,17 @@ func (a *turnAnswer) resolve(t *turns, turn pannier.Turn) {
 // maxSpareBytes bounds the body that is kept for the next answer.
 const maxSpareBytes = 8 << 20
 
-// empty drops everything but the memory: nothing of a snapshot outlives it here.
-func (a *turnAnswer) empty() {
-	if cap(a.body) > maxSpareBytes {
-		*a = turnAnswer{}
+// Release takes back the memory of an answer, and of what it was encoded as. Nothing of a snapshot outlives it there.
+func (a *Answer) Release() {
+	kept := Answer{turns: a.turns}
+	if cap(a.body) <= maxSpareBytes {
+		a.section.Empty()
+		clear(a.read)
+		if a.buffered != nil {
+			a.buffered.Reset(nil)
+		}
+		kept.section, kept.body, kept.buffered, kept.spans, kept.read = a.section, a.body[:0], a.buffered, a.spans[:0], a.read[:0]
 	}
-	a.section.Empty()
-	clear(a.read)
-	if a.buffered != nil {
-		a.buffered.Reset(nil)
-	}
-	*a = turnAnswer{section: a.section, body: a.body[:0], buffered: a.buffered, spans: a.spans[:0], read: a.read[:0]}
+	*a = kept
+	a.turns.spare.Put(a)
 }

@@ -1,4 +1,4 @@
-package api
+package turn
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -14,15 +15,15 @@ import (
 	"pannier/service"
 )
 
-// TurnEvents say which events turns leave; the zero value is none.
-type TurnEvents struct {
+// Events say which events turns leave; the zero value is none.
+type Events struct {
 	// PerMinute bounds the events; 0 is none, and math.MaxInt no bound.
 	PerMinute int
 	// Text records turns themselves, with their text, and the arguments of invocations in full.
 	Text bool
 	// Mask masks the secrets in the arguments of an invocation, unless Text is set. Nil masks none.
 	Mask func(string) string
-	// Emit takes an event and reports whether there is room for it. Nil means Options.Emit.
+	// Emit takes an event and reports whether there is room for it. Nil means that of the service.
 	Emit func(pannier.EventType, any) bool
 }
 
@@ -43,58 +44,51 @@ type readBody struct {
 	resources   pannier.Resources
 }
 
-// recordTurn records which skills are active in a turn and emits its events, unless it is sampled out: turn_resolved, skill_warning
+// Record records which skills are active in a turn and emits its events, unless it is sampled out: turn_resolved, skill_warning
 // of each skill that adds tools, skill_loaded of each body in the prompt, and skill_invoked of each chosen skill.
-func (h *Handler) recordTurn(turn pannier.Turn, a *turnAnswer) {
-	h.recordActive(a)
+func (t *Turns) Record(turn pannier.Turn, a *Answer) {
+	t.recordActive(a)
 	for _, b := range a.read {
-		h.Service.MarkLoaded(b.Entry)
+		t.Service.MarkLoaded(b.Entry)
 	}
-	ok := h.sampler.admit(time.Now())
+	ok := t.sampler.admit(time.Now())
 	if ok {
-		ok = h.emitTurn(turn, a)
+		ok = t.emitTurn(turn, a)
 	}
 	if !ok {
-		h.sampler.skip(1)
+		t.sampler.skip(1)
 	}
-	h.metrics.turns.WithLabelValues(recordedLabel(ok)).Inc()
+	t.recorded.WithLabelValues(strconv.FormatBool(ok)).Inc()
 }
 
-func recordedLabel(recorded bool) string {
-	if recorded {
-		return "true"
-	}
-	return "false"
-}
-
-func (h *Handler) emitTurn(turn pannier.Turn, a *turnAnswer) bool {
+func (t *Turns) emitTurn(turn pannier.Turn, a *Answer) bool {
 	text, err := json.Marshal(turn)
 	if err != nil { // a turn is made of texts and numbers
 		return false
 	}
 	e := a.event(turn)
-	e.TurnDigest, e.Unrecorded = pannier.DigestOf(text), h.sampler.skipped()
-	if h.TurnEvents.Text && len(text) <= maxTurnBytes {
+	e.TurnDigest, e.Unrecorded = pannier.DigestOf(text), t.sampler.skipped()
+	if t.Events.Text && len(text) <= maxTurnBytes {
 		e.Turn = &turn
 	}
-	if !h.TurnEvents.Emit(pannier.EventTurnResolved, e) {
-		h.sampler.skip(e.Unrecorded)
+	if !t.Events.Emit(pannier.EventTurnResolved, e) {
+		t.sampler.skip(e.Unrecorded)
 		return false
 	}
-	h.sampler.spend(h.emitWidened(a.AllowedTools) + h.emitLoaded(a.read, e.TurnDigest) + h.emitInvoked(a, e.TurnDigest))
+	t.sampler.spend(t.emitWidened(a.AllowedTools) + t.emitLoaded(a.read, e.TurnDigest) + t.emitInvoked(a, e.TurnDigest))
 	return true
 }
 
-// recordPrompt emits the events of a prompt in which no skill is named, unless it is sampled out: skill_loaded of each body.
-func (h *Handler) recordPrompt(a *turnAnswer) {
+// RecordPrompt emits the events of a prompt in which no skill is named, unless it is sampled out: skill_loaded of each body.
+func (t *Turns) RecordPrompt(a *Answer) {
 	if len(a.read) == 0 {
 		return
 	}
 	for _, b := range a.read {
-		h.Service.MarkLoaded(b.Entry)
+		t.Service.MarkLoaded(b.Entry)
 	}
-	if h.sampler.admit(time.Now()) {
-		h.sampler.spend(h.emitLoaded(a.read, pannier.Digest{}) - 1)
+	if t.sampler.admit(time.Now()) {
+		t.sampler.spend(t.emitLoaded(a.read, pannier.Digest{}) - 1)
 	}
 }
 
@@ -102,11 +96,11 @@ const kindToolsWidened = "turn.tools.widened"
 
 // emitWidened emits a warning for each skill that adds to the tools of a turn, so that a reader of the events sees why the agent
 // had them (OpenSkills contract, "Policy").
-func (h *Handler) emitWidened(t pannier.AllowedTools) (emitted int) {
-	for _, slug := range t.WidenedBy[:min(len(t.WidenedBy), maxTurnInvoked)] {
-		if !h.TurnEvents.Emit(pannier.EventSkillWarning, pannier.SkillWarning{
+func (t *Turns) emitWidened(tools pannier.AllowedTools) (emitted int) {
+	for _, slug := range tools.WidenedBy[:min(len(tools.WidenedBy), maxTurnInvoked)] {
+		if !t.Events.Emit(pannier.EventSkillWarning, pannier.SkillWarning{
 			Name: slug, Kind: kindToolsWidened,
-			Detail: fmt.Sprintf("the skill adds to the tools of a turn, as policy lets it (profile %s)", cmp.Or(t.Profile, pannier.ProfileDefault)),
+			Detail: fmt.Sprintf("the skill adds to the tools of a turn, as policy lets it (profile %s)", cmp.Or(tools.Profile, pannier.ProfileDefault)),
 		}) {
 			break
 		}
@@ -115,11 +109,11 @@ func (h *Handler) emitWidened(t pannier.AllowedTools) (emitted int) {
 	return emitted
 }
 
-func (h *Handler) emitLoaded(shown []readBody, turn pannier.Digest) (emitted int) {
+func (t *Turns) emitLoaded(shown []readBody, turn pannier.Digest) (emitted int) {
 	for _, b := range shown[:min(len(shown), maxTurnLoaded)] {
 		loaded := service.Loaded(b.Entry, b.frontmatter)
 		loaded.TurnDigest, loaded.Resources = turn, b.resources.Files()
-		if !h.TurnEvents.Emit(pannier.EventSkillLoaded, loaded) {
+		if !t.Events.Emit(pannier.EventSkillLoaded, loaded) {
 			break
 		}
 		emitted++
@@ -127,7 +121,7 @@ func (h *Handler) emitLoaded(shown []readBody, turn pannier.Digest) (emitted int
 	return emitted
 }
 
-func (h *Handler) emitInvoked(a *turnAnswer, turn pannier.Digest) (emitted int) {
+func (t *Turns) emitInvoked(a *Answer, turn pannier.Digest) (emitted int) {
 	for i := range a.Active {
 		s := &a.Active[i]
 		mode, invoked := service.ModeOf(s.Reason)
@@ -135,8 +129,8 @@ func (h *Handler) emitInvoked(a *turnAnswer, turn pannier.Digest) (emitted int) 
 		if !ok || !invoked {
 			continue
 		}
-		if emitted == maxTurnInvoked || !h.TurnEvents.Emit(pannier.EventSkillInvoked, pannier.SkillInvoked{
-			Name: s.Name, Slug: s.Slug, Args: h.recordedArgs(s.Arguments), Mode: mode,
+		if emitted == maxTurnInvoked || !t.Events.Emit(pannier.EventSkillInvoked, pannier.SkillInvoked{
+			Name: s.Name, Slug: s.Slug, Args: t.recordedArgs(s.Arguments), Mode: mode,
 			EffectiveAllowedTools: found.AllowedTools, TurnDigest: turn,
 		}) {
 			break
@@ -146,12 +140,12 @@ func (h *Handler) emitInvoked(a *turnAnswer, turn pannier.Digest) (emitted int) 
 	return emitted
 }
 
-func (h *Handler) recordedArgs(args string) string {
+func (t *Turns) recordedArgs(args string) string {
 	// A secret that begins within the bound is masked as a whole.
-	return cutText(h.TurnEvents.maskArgs(cutText(args, 2*maxTurnArgs)), maxTurnArgs)
+	return cutText(t.Events.maskArgs(cutText(args, 2*maxTurnArgs)), maxTurnArgs)
 }
 
-func (e *TurnEvents) maskArgs(args string) string {
+func (e *Events) maskArgs(args string) string {
 	if e.Text || e.Mask == nil {
 		return args
 	}
@@ -159,8 +153,8 @@ func (e *TurnEvents) maskArgs(args string) string {
 }
 
 // recordActive records the skills that are active in a turn.
-func (h *Handler) recordActive(answer *turnAnswer) {
-	uses, now := h.Service.Activity.Of(h.Snapshot()), time.Now().Unix()
+func (t *Turns) recordActive(answer *Answer) {
+	uses, now := t.Service.Activity.Of(t.Service.Snapshot()), time.Now().Unix()
 	for i := range answer.Active {
 		if e, ok := answer.snapshot.Lookup(answer.Active[i].Slug); ok {
 			uses.Of(e).Activate(now)
@@ -174,7 +168,7 @@ func (h *Handler) recordActive(answer *turnAnswer) {
 }
 
 // event returns what a turn resolved to, without what depends on settings.
-func (a *turnAnswer) event(turn pannier.Turn) pannier.TurnResolved {
+func (a *Answer) event(turn pannier.Turn) pannier.TurnResolved {
 	e := pannier.TurnResolved{
 		Digest: a.snapshot.Digest, Format: turn.Format, Verbose: turn.Verbose, Bodies: len(a.read),
 		Active: map[string]int{}, Rejected: map[string]int{}, Skills: []pannier.TurnSkill{}, ExcludedTools: recordedTools(a.ExcludedTools),
@@ -228,7 +222,7 @@ func recordedTools(excluded []pannier.ExcludedTool) []pannier.TurnTool {
 }
 
 // keepShown drops the bodies that were read and that the prompt does not show.
-func (a *turnAnswer) keepShown() {
+func (a *Answer) keepShown() {
 	if len(a.read) == 0 {
 		return
 	}
@@ -247,9 +241,9 @@ func cutText(text string, bytes int) string {
 	return strings.ToValidUTF8(strings.Clone(text[:bytes]), "")
 }
 
-// turnSampler decides which turns are recorded. It has a credit of events, which grows with time up to what a minute brings.
+// sampler decides which turns are recorded. It has a credit of events, which grows with time up to what a minute brings.
 // A turn is recorded while there is credit, and all of its events are taken off, below zero too.
-type turnSampler struct {
+type sampler struct {
 	perMinute int
 
 	mu         sync.Mutex
@@ -258,12 +252,12 @@ type turnSampler struct {
 	unrecorded uint64    // turns since the last recorded one
 }
 
-func newTurnSampler(perMinute int) *turnSampler {
-	return &turnSampler{perMinute: perMinute, credit: float64(perMinute)}
+func newSampler(perMinute int) *sampler {
+	return &sampler{perMinute: perMinute, credit: float64(perMinute)}
 }
 
 // admit reports whether a turn is recorded, and takes off its first event.
-func (s *turnSampler) admit(now time.Time) bool {
+func (s *sampler) admit(now time.Time) bool {
 	if s.perMinute == 0 {
 		return false
 	}
@@ -282,19 +276,19 @@ func (s *turnSampler) admit(now time.Time) bool {
 	return true
 }
 
-func (s *turnSampler) spend(events int) {
+func (s *sampler) spend(events int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.credit -= float64(events)
 }
 
-func (s *turnSampler) skip(turns uint64) {
+func (s *sampler) skip(turns uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unrecorded += turns
 }
 
-func (s *turnSampler) skipped() (turns uint64) {
+func (s *sampler) skipped() (turns uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	turns, s.unrecorded = s.unrecorded, 0

@@ -1,0 +1,176 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"pannier"
+)
+
+// Installer moves skills, and audits that. What a client can act on is a [*pannier.Refusal].
+type Installer interface {
+	// Install puts a skill into the workspace, or replaces one, and returns with a snapshot that shows it; nil of a dry run.
+	Install(context.Context, pannier.Actor, pannier.InstallRequest, pannier.InstallSource) (pannier.InstallResult, *pannier.Snapshot, error)
+	// InstallSeveral puts each skill of an archive into the workspace, and returns what came of it.
+	InstallSeveral(context.Context, pannier.Actor, pannier.InstallSeveral, pannier.InstallSource) ([]pannier.InstalledFolder, error)
+	// Uninstall removes a skill that was installed, Rollback brings back the version before.
+	Uninstall(context.Context, pannier.Actor, pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error)
+	Rollback(context.Context, pannier.Actor, pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error)
+	// Promote records a packet that asks for a workflow to become a skill.
+	Promote(context.Context, pannier.Actor, pannier.Promotion) (pannier.SkillPromotion, error)
+}
+
+// Changes change what skills are judged by, and audits that. Each function returns with a snapshot that shows the change.
+type Changes interface {
+	// SetPolicy changes the workspace layer of a skill's policy.
+	SetPolicy(context.Context, pannier.Actor, pannier.PolicyKey, pannier.PolicyChange) (pannier.Policy, *pannier.Snapshot, error)
+	// PutEnvironment takes in what the agent's container offers, and returns it as it is kept.
+	PutEnvironment(context.Context, pannier.Actor, pannier.Environment) (pannier.Environment, *pannier.Snapshot, error)
+	// Scan scans a skill directory as it is now, and keeps the verdict and what is accepted of it.
+	Scan(context.Context, pannier.Actor, *pannier.Skill, pannier.ScanRequest) (pannier.ScanReport, *pannier.Snapshot, error)
+	// Acknowledge ends a condition of health that lasts until an operator has looked at it.
+	Acknowledge(ctx context.Context, actor pannier.Actor, condition string) (*pannier.Snapshot, error)
+}
+
+// Install puts the skill of an archive into the workspace. With a slug it replaces that skill.
+func (s *Service) Install(ctx context.Context, req pannier.InstallRequest, src pannier.InstallSource) (pannier.InstallResult, error) {
+	result, _, err := s.Installer.Install(ctx, ActorFrom(ctx), req, src)
+	if !req.DryRun {
+		s.countInstalled(result.Status, err)
+	}
+	return result, err
+}
+
+// InstallSeveral puts each skill of an archive into the workspace.
+func (s *Service) InstallSeveral(ctx context.Context, req pannier.InstallSeveral, src pannier.InstallSource) ([]pannier.InstalledFolder, error) {
+	folders, err := s.Installer.InstallSeveral(ctx, ActorFrom(ctx), req, src)
+	if req.DryRun {
+		return folders, err
+	}
+	for _, f := range folders {
+		s.countInstalled(f.Result.Status, f.Err)
+	}
+	if err != nil {
+		s.countInstalled("", err)
+	}
+	return folders, err
+}
+
+func (s *Service) countInstalled(status pannier.InstallStatus, err error) {
+	if s.Installed != nil {
+		s.Installed(status, err)
+	}
+}
+
+// Uninstall removes a skill that was installed.
+func (s *Service) Uninstall(ctx context.Context, req pannier.RemoveRequest) (pannier.InstallResult, error) {
+	result, _, err := s.Installer.Uninstall(ctx, ActorFrom(ctx), req)
+	return result, err
+}
+
+// Rollback brings back the version of a skill that was there before the newest.
+func (s *Service) Rollback(ctx context.Context, req pannier.RemoveRequest) (pannier.InstallResult, error) {
+	result, _, err := s.Installer.Rollback(ctx, ActorFrom(ctx), req)
+	return result, err
+}
+
+// Promote records a packet that asks for a workflow to become a skill.
+func (s *Service) Promote(ctx context.Context, p pannier.Promotion) (pannier.SkillPromotion, error) {
+	return s.Installer.Promote(ctx, ActorFrom(ctx), p)
+}
+
+// SetPolicy changes the workspace layer of a skill's policy. Programs are allowed for the present content of the skill alone.
+func (s *Service) SetPolicy(ctx context.Context, key pannier.PolicyKey, change pannier.PolicyChange) (pannier.Policy, error) {
+	if key.SourceKind == "" {
+		key.SourceKind = pannier.SourceWorkspace
+	}
+	if allowed := change.ToolsAllowed.To; !allowed.IsZero() {
+		if err := s.checkContent(ctx, key, allowed); err != nil {
+			return pannier.Policy{}, err
+		}
+	}
+	policy, _, err := s.Changes.SetPolicy(ctx, ActorFrom(ctx), key, change)
+	return policy, err
+}
+
+// checkContent refuses a skill that has another fingerprint than the client means.
+func (s *Service) checkContent(ctx context.Context, key pannier.PolicyKey, want pannier.Digest) error {
+	const code = "policy.fingerprint"
+	now := s.Snapshot()
+	if now == nil {
+		return refuse(code, "the skill is not known yet", "retry after the first scan")
+	}
+	e, ok := now.Holder(key)
+	if !ok {
+		return refuse(code, fmt.Sprintf("there is no skill %q whose programs could be allowed", key.Slug), "install it first")
+	}
+	has, err := s.Contents.Compute(ctx, e.Skill)
+	if err != nil {
+		return refuse(code, "the files of "+key.Slug+" cannot be read as a whole: "+err.Error(), "retry when the skill no longer changes")
+	}
+	if has != want {
+		return refuse(code, fmt.Sprintf("%s has the fingerprint %s, and not the given one", key.Slug, has), "read its files as they are now, then allow that fingerprint")
+	}
+	return nil
+}
+
+// Environment returns what skills are judged by.
+func (s *Service) Environment(now *pannier.Snapshot) pannier.Environment {
+	if s.Options.Environment != nil {
+		return s.Options.Environment()
+	}
+	return now.Environment
+}
+
+// PutEnvironment takes in what the agent's container offers, and returns what skills are judged by then.
+func (s *Service) PutEnvironment(ctx context.Context, env pannier.Environment) (pannier.Environment, error) {
+	_, now, err := s.Changes.PutEnvironment(ctx, ActorFrom(ctx), env)
+	if err != nil {
+		return pannier.Environment{}, err
+	}
+	return s.Environment(now), nil
+}
+
+// Scan scans the skill that owns a slug, or lies at a path, as it is now.
+func (s *Service) Scan(ctx context.Context, now *pannier.Snapshot, ref, path string, req pannier.ScanRequest) (pannier.ScanReport, error) {
+	e, err := Find(now, ref, path)
+	if err != nil {
+		return pannier.ScanReport{}, err
+	}
+	report, _, err := s.Changes.Scan(ctx, ActorFrom(ctx), e.Skill, req)
+	if errors.Is(err, pannier.ErrChanged) {
+		err = ErrChanging
+	}
+	return report, err
+}
+
+// Acknowledge ends a condition of health that lasts until an operator has looked at it.
+func (s *Service) Acknowledge(ctx context.Context, condition string) error {
+	_, err := s.Changes.Acknowledge(ctx, ActorFrom(ctx), condition)
+	return err
+}
+
+// CallTool calls a tool of a skill for the client of a context.
+func (s *Service) CallTool(ctx context.Context, call pannier.ToolRequest) (pannier.ToolResult, error) {
+	call.Actor = ActorFrom(ctx)
+	call.Owner = call.Actor.Owner()
+	return s.Tools.Call(ctx, call)
+}
+
+// CancelTool cancels a call of a tool of the same client.
+func (s *Service) CancelTool(ctx context.Context, callID string) error {
+	if s.Tools.Cancel(ActorFrom(ctx).Owner(), callID) {
+		return nil
+	}
+	return refuse("call_not_found", "no call "+strconv.Quote(pannier.Truncate(callID, 128))+" of this client goes on", "use the call_id of the call; it may have ended")
+}
+
+// PermitTool says why a tool of a snapshot cannot be called now; nil for nothing.
+func (s *Service) PermitTool(now *pannier.Snapshot, tool *pannier.RuntimeTool) *pannier.ToolError {
+	if s.Tools == nil {
+		return &pannier.ToolError{Code: pannier.ToolNoRunner, Message: "only a running sidecar calls tools of skills", Hint: "start \"pannier run\""}
+	}
+	return s.Tools.Permit(now, tool)
+}
