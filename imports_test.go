@@ -65,7 +65,7 @@ var importRules = map[string]importRule{
 		"pannier/registry",
 	}, "policy and blocks are restored from the policy file and the audit log"},
 	"pannier/admin/policy": {nil, "policies are rows of a store; the registry judges by them"},
-	"pannier/contents":     {[]string{"pannier/internal/fsx", "pannier/internal/plain", "pannier/loader", "pannier/loader/fingerprint", "pannier/loader/scan", "pannier/registry"}, "the files of skills are read and scanned apart from the reload path; the registry asks for what is known"},
+	"pannier/contents":     {[]string{"pannier/internal/fsx", "pannier/internal/latest", "pannier/internal/plain", "pannier/loader", "pannier/loader/fingerprint", "pannier/loader/scan", "pannier/registry"}, "the files of skills are read and scanned apart from the reload path; the registry asks for what is known"},
 	"pannier/admin/upload": {[]string{"pannier/internal/fsx"}, "uploads are a directory and rows of a store"},
 	"pannier/sidecar": {[]string{
 		"pannier/admin",

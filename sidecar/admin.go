@@ -23,7 +23,7 @@ func (c *core) openAdmin(ctx context.Context, reg prometheus.Registerer, scanDir
 	verdicts := dir.policy.Verdicts
 	c.contents = contents.New(contents.Options{
 		Rules: c.rules, Registry: c.registry, Verdicts: verdicts, Enforce: c.settings.Scan == config.ScanEnforce, Installers: c.settings.ScanInstallers,
-		Read: c.loader.Contents, Restored: dir.contents.read(), Keep: dir.contents.writer.Put, Emit: c.events.Emit, Registerer: reg, Logger: c.log,
+		Read: c.loader.Contents, Restored: dir.contents.Read(), Keep: dir.contents.Put, Emit: c.events.Emit, Registerer: reg, Logger: c.log,
 	})
 	installs, err := c.openInstalls(ctx, reg, scanDirs)
 	if err != nil {

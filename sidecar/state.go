@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,6 +21,7 @@ import (
 	"pannier/admin/audit"
 	"pannier/admin/refusals"
 	"pannier/config"
+	"pannier/contents"
 	"pannier/internal/journal"
 	"pannier/internal/state"
 )
@@ -38,7 +40,7 @@ type stateDir struct {
 	events   atomic.Pointer[journal.Queue] // nil until there is one
 	audit    *audit.Trail
 	policy   *refusals.State
-	contents *contentsStore
+	contents *contents.Kept
 	parsed   *parseCache
 	*versions
 	// dir is the directory of the state, empty where it is kept in memory.
@@ -80,7 +82,7 @@ func openStateDir(s config.Settings, private bool, reg prometheus.Registerer, lo
 	}
 	d.audit = audit.NewTrail(own, d.store.CheckPlace)
 	d.versions = openVersions(d.store, d.dir, d.log)
-	d.contents = newContentsStore(d.store, d.log)
+	d.contents = contents.NewKept(state.Lenient{Guarded: d.store}, d.log)
 	d.parsed = newParseCache(d, s.WorkspaceID)
 	d.policy, err = refusals.Open(refusals.Options{
 		Dir: d.dir, ReadFrom: d.readFrom, Store: d.store, Audit: d.audit, Logger: log, Inaccessible: unusable(dir, gone), Unread: err,
@@ -194,7 +196,7 @@ func (d *stateDir) close(clean bool) {
 	if l := d.events.Load(); l != nil {
 		l.Wait(context.Background()) // the caller does not wait for a disk that does not answer
 	}
-	d.contents.writer.Wait(context.Background())
+	d.contents.Wait(context.Background())
 	err := errors.Join(d.policy.Close(), d.audit.Close(), d.journal.Close())
 	d.parsed.writer.Wait(context.Background())
 	d.versions.writer.Wait(context.Background())
@@ -208,4 +210,32 @@ func (d *stateDir) close(clean bool) {
 
 func (d *stateDir) conditions() []pannier.Condition {
 	return slices.Concat(d.problems, d.audit.Conditions(), d.store.Conditions(), d.policy.Conditions())
+}
+
+// placeEvery is how often pannier checks that the state directory is the one that is open, by the stat of two files.
+const placeEvery = time.Second
+
+// tryEvery is how often it tries to write there while writes succeed.
+const tryEvery = 5 * time.Second
+
+// watchPlace checks again and again until ctx is done, in its own goroutine: the disk may not answer.
+func (d *stateDir) watchPlace(ctx context.Context) error {
+	d.policy.FinishStart()
+	var tried time.Time
+	tick := time.NewTicker(placeEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-tick.C:
+			if d.store.CheckPlaceNow() == nil && d.dir != "" && d.store.ReadOnly() == nil && (now.Sub(tried) >= tryEvery || d.store.Failed() != nil) {
+				tried = now
+				if d.store.Try(d.dir) {
+					d.audit.Retry(state.NoSpace)
+				}
+			}
+			d.policy.FinishStart()
+		}
+	}
 }
