@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -296,5 +297,59 @@ func TestFaultOddNames(t *testing.T) {
 		}
 		return err
 	})
+	s.heard(t)
+}
+
+// TestFaultFIFOInThePlaceOfADirectory puts a FIFO where a skill was, and then where the root was. Whoever opened it as a
+// directory would wait for a writer for ever, and so would everybody behind.
+func TestFaultFIFOInThePlaceOfADirectory(t *testing.T) {
+	t.Parallel()
+	w, _ := oneSkill(t)
+	s := startFault(t, w, "--delete-grace", "1h")
+	answers := func(what string, ask func(context.Context) error) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		if _ = ask(ctx); ctx.Err() != nil { // an answer that is a "no" is one too
+			t.Fatalf("%s: no answer", what)
+		}
+	}
+	s.write(t, "rm -r skills/one; mkfifo skills/one")
+	answers("the skill", func(ctx context.Context) error { _, err := s.Skill(ctx, "one", ""); return err })
+	answers("its text", func(ctx context.Context) error { _, err := s.Content(ctx, "one"); return err })
+	answers("a file of it", func(ctx context.Context) error { _, _, err := s.File(ctx, "one", "SKILL.md"); return err })
+	s.write(t, "rm -r skills; mkfifo skills")
+	answers("a look at everything", s.Rescan)
+	s.write(t, "rm skills; mkdir -p skills/one; printf '%s' '"+numbered("one", 1)+"' > skills/one/SKILL.md")
+	s.serves(t, "one", number(1))
+	s.stops(t)
+}
+
+// TestFaultLinkToAFileOfAnyName writes through SKILL.md, a link to a file of another name in a directory of the same root, in
+// which no other file counts. Without a resync only the kernel tells of it.
+func TestFaultLinkToAFileOfAnyName(t *testing.T) {
+	t.Parallel()
+	w, _ := oneSkill(t)
+	writeIn(t, w, "mkdir skills/shared; mv skills/one/SKILL.md skills/shared/text.md; ln -s ../shared/text.md skills/one/SKILL.md")
+	s := startFault(t, w)
+	s.serves(t, "one", number(0))
+	writeIn(t, w, "sed 's/number ./number 1/' skills/shared/text.md > t1; cat t1 > skills/shared/text.md") // in place
+	s.serves(t, "one", number(1))
+	writeIn(t, w, "sed 's/number ./number 2/' t1 > skills/shared/new; mv skills/shared/new skills/shared/text.md")
+	s.serves(t, "one", number(2))
+	writeIn(t, w, "rm skills/shared/text.md")
+	eventually(t, "the skill is held as it was", func() error {
+		e, err := s.entry(t, "one")
+		if err == nil && !e.LastGood {
+			err = errors.New("not yet")
+		}
+		return err
+	})
+	writeIn(t, w, "sed 's/number ./number 3/' t1 > skills/shared/text.md") // comes back
+	s.serves(t, "one", number(3))
+	writeIn(t, w, "mkdir skills/two; ln -s ../shared/other.md skills/two/SKILL.md; sed 's/number ./number 4/; s/name: one/name: two/' t1 > skills/shared/other.md")
+	s.serves(t, "two", number(4))
+	writeIn(t, w, "sed -i 's/number ./number 5/' skills/shared/other.md")
+	s.serves(t, "two", number(5))
 	s.heard(t)
 }

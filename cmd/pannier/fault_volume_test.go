@@ -172,3 +172,68 @@ func TestFaultVolumeWhoseFilesComeLate(t *testing.T) {
 	s.servesSlugs(t, "docx", "pdf")
 	s.heard(t)
 }
+
+// TestFaultMountOverASkill mounts over the directory of one skill, and takes that away again. The kernel tells of neither; what
+// happens there afterwards it tells of once a resync, or somebody who asks, has made it look there.
+func TestFaultMountOverASkill(t *testing.T) {
+	t.Parallel()
+	w, _ := oneSkill(t)
+	writeIn(t, w, "cp -r skills/one over; sed -i 's/number ./number 1/' over/SKILL.md")
+	s := startIsolated(t, w, "mount -t tmpfs none /mnt; umount /mnt", "--resync", "0")
+	s.serves(t, "one", number(0))
+	n := 1
+	changes := func(how string) {
+		t.Helper()
+		s.enter(t, how)
+		need(t, s.Rescan(t.Context()))
+		for range 2 { // without a further look at all
+			n++
+			s.enter(t, "sed -i 's/number ./number "+string(rune('0'+n))+"/' skills/one/SKILL.md")
+			s.serves(t, "one", number(n))
+		}
+	}
+	changes("mount --bind over skills/one")
+	changes("umount -l skills/one")
+	s.healthy(t)
+}
+
+// TestFaultDirectoryTimesStandStill adds, renames and removes skills on a file system whose directory times never change, as
+// mounts of object stores have it. Without a rescan, polling finds them.
+func TestFaultDirectoryTimesStandStill(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		args   []string
+		rescan bool
+	}{
+		"polled": {nil, false},
+		"rescan": {[]string{"--watch", "inotify"}, true},
+		"resync": {[]string{"--watch", "inotify", "--resync", "500ms"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := diskWithSkill(t)
+			d.put("/skills/deep/down/inner/SKILL.md", numbered("inner", 1))
+			s := startFault(t, d.dir, test.args...)
+			d.answersAtTheEnd(t)
+			s.serves(t, "one", number(0))
+			changed := func() {
+				t.Helper()
+				if test.rescan {
+					need(t, s.Rescan(t.Context()))
+				}
+			}
+			d.put("/skills/two/SKILL.md", numbered("two", 2))
+			changed()
+			s.serves(t, "two", number(2))
+			d.put("/skills/deep/down/other/SKILL.md", numbered("other", 3))
+			changed()
+			s.serves(t, "other", number(3))
+			d.rename("/skills/two", "/skills/renamed")
+			changed()
+			s.serves(t, "renamed", number(2))
+			d.rename("/skills/one", "")
+			changed()
+			s.servesSlugs(t, "inner", "other", "renamed")
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"net"
@@ -8,10 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"pannier"
 	"pannier/publish/client"
 )
 
@@ -198,4 +202,55 @@ func TestRepeatedFailuresAreSlow(t *testing.T) {
 	if status, body := guesser.ask(t, token["read"], "GET", "/v1/skills", ""); status != http.StatusOK || time.Since(begun) > time.Second {
 		t.Errorf("a good token from the address of the guesses: %d %s after %v", status, body, time.Since(begun))
 	}
+}
+
+// TestTooFewDescriptors starts a sidecar that could not open enough files to answer.
+func TestTooFewDescriptors(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("sh", "-c", `ulimit -n 16; exec "$@"`, "sh", binary, "run", "--workspace", newWorkspace(t), "--state-dir", "none",
+		"--socket", filepath.Join(shortDir(t), "s"), "--platform-url", "off")
+	cmd.Env = cleanEnviron()
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != exitUnknown || !strings.Contains(string(out), "the process may open 16 files") || !strings.Contains(string(out), "hint: raise") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestFewDescriptors runs a sidecar that may open 72 files: it takes 36 callers, of which 24 can follow the events, tells so
+// in its health, and answers it when that many do.
+func TestFewDescriptors(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(shortDir(t), "s")
+	sidecar := exec.Command("sh", "-c", `ulimit -n 72; exec "$@"`, "sh", binary, "run", "--workspace", newWorkspace(t), "--socket", socket,
+		"--state-dir", "none", "--platform-url", "off", "--resync", "0", "--log-level", "error")
+	sidecar.Env = cleanEnviron()
+	need(t, sidecar.Start())
+	t.Cleanup(func() { sidecar.Process.Kill(); sidecar.Wait() })
+	c := client.New(socket)
+	t.Cleanup(c.Close)
+	awaitReady(t, c)
+	for range 24 {
+		if status := openStream(t, socket); !strings.Contains(status, "200 OK") {
+			t.Fatalf("a stream: %s", status)
+		}
+	}
+	if status := openStream(t, socket); !strings.Contains(status, "503") {
+		t.Errorf("one stream more: %s", status)
+	}
+	c.Close()
+	h := must(c.Health(t.Context()))(t)
+	at := slices.IndexFunc(h.Conditions, func(c pannier.Condition) bool { return c.Code == "few_descriptors" })
+	if at < 0 || h.Status != pannier.HealthOK || !strings.Contains(h.Conditions[at].Message, "36 callers at a time, of which 24 can follow the events and 8 ") {
+		t.Errorf("health: %+v", h)
+	}
+}
+
+// openStream follows the events until the test ends, and returns the first line of the answer.
+func openStream(t *testing.T, socket string) string {
+	t.Helper()
+	conn := must(net.Dial("unix", socket))(t)
+	t.Cleanup(func() { conn.Close() })
+	must(conn.Write([]byte("GET /v1/events HTTP/1.1\r\nHost: p\r\n\r\n")))(t)
+	line := must(bufio.NewReader(conn).ReadString('\n'))(t)
+	return line
 }

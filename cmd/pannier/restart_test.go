@@ -4,14 +4,21 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"pannier"
+	"pannier/internal/fsx"
 	"pannier/publish/client"
 )
 
@@ -206,5 +213,148 @@ func TestReaderThatWasAwayTooLongGetsTheWhole(t *testing.T) {
 	data, _ := json.Marshal(first.Data)
 	if first.Type != pannier.EventCatalogUpdated || !bytes.Contains(data, []byte(`"added":["kept"]`)) {
 		t.Errorf("the first event is %+v", first)
+	}
+}
+
+// TestVersionsOverKills kills a sidecar at any moment, and ends it now and then, while its workspace goes forth and back: no
+// version is served for two digests, and none is served after a higher one.
+func TestVersionsOverKills(t *testing.T) {
+	t.Parallel()
+	w, args := newWorkspace(t), []string{"--platform-url", "off", "--state-dir", shortDir(t), "--settle", "1ms", "--debounce", "1ms"}
+	digests, newest := map[uint64]pannier.Digest{}, uint64(0)
+	for life := range 12 {
+		s := startSidecar(t, w, args...)
+		for end := time.Now().Add(rand.N(300 * time.Millisecond)); time.Now().Before(end); {
+			s.write(t, skillScript("one", fmt.Sprintf("Is number %d.", rand.N(3))))
+			list := must(s.Skills(t.Context(), "", false))(t)
+			if was, ok := digests[list.SnapshotVersion]; ok && was != list.Digest || list.SnapshotVersion < newest {
+				t.Fatalf("life %d: version %d of %s follows version %d, and was %s", life, list.SnapshotVersion, list.Digest, newest, was)
+			}
+			newest = list.SnapshotVersion
+			digests[newest] = list.Digest
+		}
+		if life%4 == 3 {
+			s.terminate(t)
+		} else {
+			s.process.kill()
+		}
+	}
+}
+
+// TestReloadMetrics breaks config.yaml and repairs it. Operators alert on the two gauges as they know them from other servers.
+func TestReloadMetrics(t *testing.T) {
+	t.Parallel()
+	const successful, success = "pannier_last_reload_successful", "pannier_last_reload_success_timestamp_seconds"
+	workspace, _ := oneSkill(t)
+	s := startFault(t, workspace)
+	s.serves(t, "one", number(0))
+	s.metricIs(t, successful, 1)
+	s.write(t, "printf 'skills: [one\\n' > config.yaml")
+	s.metricIs(t, successful, 0)
+	before := s.metric(t, success)
+	if before == 0 || before > s.metric(t, "pannier_last_scan_timestamp_seconds") {
+		t.Errorf("%s is %v", success, before)
+	}
+	scanned := s.metric(t, "pannier_last_scan_timestamp_seconds")
+	s.write(t, "printf -- '---\\nname: two\\ndescription: Is two.\\n---\\nDo it.\\n' > skills/one/SKILL.md")
+	until(t, "another scan", func() bool { return s.metric(t, "pannier_last_scan_timestamp_seconds") != scanned })
+	if got := s.metric(t, success); got != before {
+		t.Errorf("%s has changed from %v to %v while config.yaml is broken", success, before, got)
+	}
+	s.write(t, "printf 'skills: [one]\\n' > config.yaml")
+	s.metricIs(t, successful, 1)
+	if got := s.metric(t, success); got <= before {
+		t.Errorf("%s is %v after the repair, and was %v", success, got, before)
+	}
+}
+
+// TestCollisionAtAStart has a collision that no change brings. Its warning is emitted at each start, once, and the catalog says which
+// rule decided.
+func TestCollisionAtAStart(t *testing.T) {
+	t.Parallel()
+	workspace := newWorkspace(t)
+	writeIn(t, workspace, `mkdir -p skills/pdf skills/a/pdf
+for d in skills/pdf skills/a/pdf; do printf -- '---\nname: pdf\ndescription: Is one.\n---\nDo it.\n' > $d/SKILL.md; done`)
+	s := startFault(t, workspace)
+	s.hasEvent(t, pannier.EventSkillWarning, `{"name":"pdf","kind":"skill.slug.shared","detail":"skills/pdf and skills/a/pdf claim the slug \"pdf\"; skills/pdf holds it"}`)
+	s.hasEvent(t, pannier.EventCatalogUpdated, `"collisions":[{"slug":"pdf","winner":"skills/pdf","loser":"skills/a/pdf","rule":"depth"}]`)
+	warnings := func() (n int) {
+		for _, e := range s.all(t) {
+			text := must(compactJSON(e.Data))(t)
+			if e.Type == pannier.EventSkillWarning && strings.Contains(string(text), "skill.slug.shared") {
+				n++
+			}
+		}
+		return n
+	}
+	s.write(t, "sed -i 's/Is one/Is two/' skills/pdf/SKILL.md")
+	s.hasEvent(t, pannier.EventCatalogUpdated, `"changed":["pdf"]`)
+	if n := warnings(); n != 1 {
+		t.Errorf("%d warnings of one collision", n)
+	}
+}
+
+// listOnce starts a sidecar, returns its skills, and stops it.
+func listOnce(t *testing.T, w, stateDir string) (skills []*pannier.Skill) {
+	t.Helper()
+	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
+	list := must(s.Skills(t.Context(), "", true))(t)
+	if code := s.terminate(t); code != exitYes {
+		t.Errorf("exit code %d\n%s", code, s.log.String())
+	}
+	for _, e := range list.Skills { // fingerprints are known a moment later
+		skills = append(skills, e.Skill)
+	}
+	return skills
+}
+
+// TestRestartWithParsedSkills restarts with what the process before has parsed, and with what is left of that.
+func TestRestartWithParsedSkills(t *testing.T) {
+	w, stateDir := newWorkspace(t), t.TempDir()
+	writeIn(t, w, skillScript("first", "Is there before.")+skillScript("second", "So is this."))
+	file := filepath.Join(stateDir, testWorkspaceID, "parsed.cache")
+	want := listOnce(t, w, stateDir)
+	inode := func() uint64 {
+		st, _ := fsx.Lstat(file)
+		return st.Ino
+	}
+	eventually(t, "all skills are restored", func() error { // files that were written two seconds ago are parsed again
+		before := inode()
+		if listOnce(t, w, stateDir); before == 0 || inode() != before {
+			return errors.New("skills are parsed and kept")
+		}
+		return nil
+	})
+	kept := must(os.ReadFile(file))(t)
+	put := func(content []byte) func() error {
+		return func() error { return os.WriteFile(file, content, 0o600) }
+	}
+	tampered := append([]byte{}, kept...)
+	tampered[len(tampered)/2] ^= 1
+	for _, step := range []struct {
+		name    string
+		prepare func() error
+		kept    bool // again
+	}{
+		{"nothing", func() error { return os.Remove(file) }, true},
+		{"an empty file", put(nil), true},
+		{"a part", put(kept[:len(kept)-100]), true},
+		{"another byte", put(tampered), true},
+		{"another version", put(append([]byte("pannier parsed skills 0\n"), kept...)), true},
+		{"a directory", func() error { return errors.Join(os.Remove(file), os.Mkdir(file, 0o700)) }, false},
+		{"no place for a new one", func() error { return errors.Join(os.Remove(file), os.Mkdir(file+".new", 0o700)) }, false},
+	} {
+		if err := step.prepare(); err != nil {
+			t.Fatal(step.name, err)
+		}
+		before := inode()
+		if diff := cmp.Diff(want, listOnce(t, w, stateDir)); diff != "" {
+			t.Errorf("%s: want -, got +:\n%s", step.name, diff)
+		}
+		if now, err := os.ReadFile(file); step.kept && (err != nil || string(now) != string(kept)) {
+			t.Errorf("%s: the file is not as it was: %v", step.name, err)
+		} else if !step.kept && inode() != before {
+			t.Errorf("%s: the file was written", step.name)
+		}
 	}
 }

@@ -7,10 +7,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/coder/websocket"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // TestRPC asks a sidecar over a WebSocket, and is told of changes: of a file, and of a policy.
@@ -83,4 +85,112 @@ func overSocket(path string) *http.Transport {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", path)
 	}}
+}
+
+// protocolCalls are the calls of the Pioneer skills protocol as its documentation has them, to the byte.
+var protocolCalls = []struct{ method, call string }{
+	{"skills-list", `{
+  "jsonrpc": "2.0",
+  "id": "aaaaaaaaaaaaaaaaaaaaa",
+  "method": "skills/list",
+  "params": {
+    "workspace_id": "ws_000000000000000001",
+    "include_health": true,
+    "include_policy": true
+  }
+}`},
+	{"skills-policy-set", `{
+  "jsonrpc": "2.0",
+  "id": "eeeeeeeeeeeeeeeeeeeee",
+  "method": "skills/policy/set",
+  "params": {
+    "workspace_id": "ws_000000000000000001",
+    "skill_slug": "documents",
+    "source_kind": "workspace",
+    "enabled": true,
+    "allow_implicit_invocation": false
+  }
+}`},
+	{"skills-health", `{
+  "jsonrpc": "2.0",
+  "id": "fffffffffffffffffffff",
+  "method": "skills/health",
+  "params": {
+    "workspace_id": "ws_000000000000000001",
+    "skills": [
+      { "slug": "documents", "source_kind": "workspace" }
+    ],
+    "audit_limit": 16
+  }
+}`},
+}
+
+// TestProtocolAsDocumented types the calls of the documentation into a WebSocket, and holds the answers, and the notification
+// of the change, against the published schemas.
+func TestProtocolAsDocumented(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	writeIn(t, w, "mkdir skills/documents; printf -- '---\\nname: Documents\\ndescription: Work with document files.\\nversion: 0.1.0\\n---\\nDo it.\\n' > skills/documents/SKILL.md")
+	s := startSidecar(t, w, "--platform-url", "off", "--workspace-id", "ws_000000000000000001")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, "ws://pannier/v1/rpc", &websocket.DialOptions{HTTPClient: &http.Client{Transport: overSocket(s.socket)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	read := func() map[string]any {
+		_, text, err := conn.Read(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return frameOf(t, string(text))
+	}
+	results := map[string]map[string]any{}
+	for _, c := range protocolCalls {
+		asked := frameOf(t, c.call)
+		checkFrame(t, c.method+".params", asked["params"])
+		need(t, conn.Write(ctx, websocket.MessageText, []byte(c.call)))
+		answer := read()
+		for ; answer["method"] == "skills/changed"; answer = read() {
+			checkFrame(t, "skills-changed.params", answer["params"])
+		}
+		if answer["id"] != asked["id"] || answer["jsonrpc"] != "2.0" {
+			t.Fatalf("%s: %v", c.method, answer)
+		}
+		checkFrame(t, c.method+".result", answer["result"])
+		results[c.method], _ = answer["result"].(map[string]any)
+	}
+	listed := results["skills-list"]["skills"].([]any)[0].(map[string]any)
+	if listed["slug"] != "documents" || listed["display_name"] != "Documents" || listed["version"] != "0.1.0" || listed["status"] != "ready" || listed["health"] == nil || listed["policy"] == nil {
+		t.Errorf("skills/list: %v", listed)
+	}
+	set := results["skills-policy-set"]["policy"].(map[string]any)
+	if set["workspace_id"] != "ws_000000000000000001" || set["enabled"] != true || set["allow_implicit_invocation"] != false {
+		t.Errorf("skills/policy/set: %v", set)
+	}
+	inspected := results["skills-health"]["skills"].([]any)[0].(map[string]any)
+	if audit := inspected["recent_audit"].([]any); inspected["status"] != "ok" || len(audit) != 1 || audit[0].(map[string]any)["action"] != "policy.set" {
+		t.Errorf("skills/health: %v", inspected)
+	}
+}
+
+func frameOf(t *testing.T, text string) map[string]any {
+	t.Helper()
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return value.(map[string]any)
+}
+
+// checkFrame holds a value against a published schema.
+func checkFrame(t *testing.T, name string, value any) {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	path := must(filepath.Abs("../../docs/schemas/" + name + ".json"))(t)
+	schema := must(compiler.Compile(path))(t)
+	if err := schema.Validate(value); err != nil {
+		t.Errorf("%s: %v\n%v", name, err, value)
+	}
 }
