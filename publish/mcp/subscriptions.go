@@ -55,8 +55,20 @@ func (s *subscriptions) subscribe(ctx context.Context, req *sdk.SubscribeRequest
 		if !inside || name == "" {
 			return refuse(string(pannier.FileIsDirectory), fmt.Sprintf("%.100q is a directory", req.Params.URI), "subscribe to a file in it")
 		}
-		digest, unlisted, err := s.server.digestOfFile(ctx, e, name)
-		fresh = &subscribed{slug: e.Slug, path: name, digest: digest, unlisted: unlisted, watch: sidecar.Watch{Skill: e.Skill, Path: path.Dir(name)}}
+		fresh = &subscribed{slug: e.Slug, path: name, watch: sidecar.Watch{Skill: e.Skill, Path: path.Dir(name)}}
+		recent := min(maxSubscribeAge, time.Since(time.Unix(0, s.server.changed.Load())))
+		listed := false
+		for _, age := range []time.Duration{recent, 0} {
+			var m pannier.Manifest
+			if m, err = s.server.manifest(ctx, e, age); err != nil {
+				return err
+			}
+			fresh.digest, listed, err = s.server.digestIn(ctx, m, e, name)
+			if listed || m.Dynamic {
+				break
+			}
+		}
+		fresh.unlisted = !listed
 		return err
 	})
 	if err != nil {

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -55,15 +54,22 @@ func (s *subscriptions) check(ctx context.Context) {
 		return
 	}
 	for slug, files := range bySkill {
-		digests, err := s.server.digestsNow(ctx, v, slug, files)
-		if ctx.Err() != nil {
-			return
+		e, served := v.snapshot.Lookup(slug)
+		var m pannier.Manifest
+		if served = served && e.Usable; served {
+			if m, err = s.server.manifest(ctx, e, 0); err != nil { // it is changing: the next snapshot tells
+				continue
+			}
 		}
-		if err != nil { // it is changing: the next snapshot tells
-			continue
-		}
-		for uri, digest := range digests {
-			if digest == files[uri].digest {
+		for uri, file := range files {
+			var digest pannier.Digest // zero where the file is not served
+			if served {
+				digest, _, err = s.server.digestIn(ctx, m, e, file.path)
+				if _, refused := asRefusal(err); err != nil && !refused {
+					continue
+				}
+			}
+			if digest == file.digest {
 				continue
 			}
 			s.mu.Lock()
@@ -78,66 +84,22 @@ func (s *subscriptions) check(ctx context.Context) {
 	}
 }
 
-// digestsNow returns the digests of files of a skill as they are, by URI; zero where one is not served, and without those that are
-// changing. It fails while the skill is changing.
-func (s *Server) digestsNow(ctx context.Context, v *view, slug string, files map[string]subscribed) (map[string]pannier.Digest, error) {
-	digests := make(map[string]pannier.Digest, len(files))
-	e, ok := v.snapshot.Lookup(slug)
-	if !ok || !e.Usable {
-		for uri := range files {
-			digests[uri] = pannier.Digest{}
-		}
-		return digests, nil
+// digestIn returns the digest of a file by a manifest of its skill, and whether that lists it. Where a manifest lists no
+// files, the file is read.
+func (s *Server) digestIn(ctx context.Context, m pannier.Manifest, e *pannier.Entry, name string) (digest pannier.Digest, listed bool, err error) {
+	if f, ok := fileIn(m, name); ok {
+		return f.Digest, true, nil
 	}
-	m, err := s.Manifest(ctx, e.Skill, 0)
-	if err != nil && !errors.Is(err, pannier.ErrNotServable) {
-		return nil, err
+	if !m.Dynamic {
+		return digest, false, refuse(string(pannier.FileMissing), fmt.Sprintf("%.200q is not in the list of files of %s", name, e.Slug), "skills/get has the list")
 	}
-	listed := make(map[string]pannier.Digest, len(m.Files))
-	for _, f := range m.Files {
-		listed[f.Path] = f.Digest
-	}
-	for uri, file := range files {
-		digest, ok := listed[file.path]
-		if !ok && m.Dynamic {
-			digest, err = s.readDigest(ctx, e, file.path)
-			if _, refused := asRefusal(err); err != nil && !refused {
-				continue
-			}
-		}
-		digests[uri] = digest
-	}
-	return digests, nil
-}
-
-// digestOfFile returns the digest of a file that can be read, as it was at most [maxSubscribeAge] ago. unlisted says that the
-// manifest does not have it.
-func (s *Server) digestOfFile(ctx context.Context, e *pannier.Entry, name string) (digest pannier.Digest, unlisted bool, err error) {
-	for _, age := range []time.Duration{min(maxSubscribeAge, time.Since(time.Unix(0, s.changed.Load()))), 0} {
-		m, err := s.manifest(ctx, e, age)
-		if err != nil {
-			return digest, false, err
-		}
-		if f, ok := fileIn(m, name); ok {
-			return f.Digest, false, nil
-		}
-		if m.Dynamic {
-			digest, err = s.readDigest(ctx, e, name)
-			return digest, true, err
-		}
-	}
-	return digest, false, refuse(string(pannier.FileMissing), fmt.Sprintf("%.200q is not in the list of files of %s", name, e.Slug), "skills/get has the list")
-}
-
-// readDigest returns the digest of a file whose skill has no list of files.
-func (s *Server) readDigest(ctx context.Context, e *pannier.Entry, name string) (pannier.Digest, error) {
 	f, err := s.Service.OpenFile(ctx, e, name, service.Agent)
 	if err != nil {
-		return pannier.Digest{}, err
+		return digest, false, err
 	}
 	defer f.Close()
 	if f.Size() > maxResourceBytes {
-		return pannier.Digest{}, tooLarge(e, name, maxResourceBytes)
+		return digest, false, tooLarge(e, name, maxResourceBytes)
 	}
-	return f.Digest(), nil
+	return f.Digest(), false, nil
 }
