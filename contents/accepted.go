@@ -1,7 +1,6 @@
 package contents
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 
@@ -30,18 +29,6 @@ type acceptedRow struct {
 	Path        []byte               `json:"path"` // may be invalid UTF-8
 	Fingerprint pannier.Digest       `json:"fingerprint"`
 	Accepted    []pannier.Acceptance `json:"accepted"`
-}
-
-func (s *Verdicts) openAccepted() error {
-	s.accepted = map[content][]pannier.Acceptance{}
-	return eachRow(s.blocks, sectionAccepted, func(key string, row acceptedRow) error {
-		of := content{string(row.Path), row.Fingerprint}
-		if of.key() != key || row.Fingerprint.IsZero() {
-			return errors.New("its key is not the digest of its content")
-		}
-		s.accepted[of] = row.Accepted
-		return nil
-	})
 }
 
 // Accept replaces the acceptances of a fingerprint at a path. An empty list withdraws them.

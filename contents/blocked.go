@@ -2,7 +2,6 @@ package contents
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,31 +26,6 @@ func (r rulesRow) summary() Summary {
 type blockedRow struct {
 	Path        []byte         `json:"path"` // may be invalid UTF-8
 	Fingerprint pannier.Digest `json:"fingerprint"`
-}
-
-// openRules adds the blocking rules without a verdict.
-func (s *Verdicts) openRules() error {
-	return eachRow(s.blocks, sectionRules, func(key string, row rulesRow) error {
-		var fingerprint pannier.Digest
-		if err := fingerprint.UnmarshalText([]byte(key)); err != nil || fingerprint.IsZero() || len(row.Rules) == 0 {
-			return errors.Join(errors.New("it has no fingerprint or no rule"), err)
-		}
-		if of := s.kept[fingerprint]; !of.AlwaysBlocks() || !slices.Equal(of.Blocking, row.Rules) {
-			s.publish(func() { s.kept[fingerprint] = row.summary() })
-		}
-		return nil
-	})
-}
-
-func (s *Verdicts) openBlocked() error {
-	s.blocked = map[string]pannier.Digest{}
-	return eachRow(s.blocks, sectionBlocked, func(key string, row blockedRow) error {
-		if pathKey(string(row.Path)) != key {
-			return errors.New("its key is not the digest of its path")
-		}
-		s.blocked[string(row.Path)] = row.Fingerprint
-		return nil
-	})
 }
 
 // pathKey is the key of a path, which may be invalid UTF-8.

@@ -52,24 +52,10 @@ type heldRow struct {
 	Verdict    pannier.ScanVerdict `json:"verdict"`
 }
 
-func (r heldRow) block() blockRow {
-	return blockRow{r.Path, r.Digest, r.MetaDigest, len(r.Verdict.Findings), rulesRow{r.Verdict.At, r.Verdict.Blocking()}}
-}
-
-func (s *Verdicts) openHeld() error {
-	s.held = map[string]Held{}
-	return eachRow(s.blocks, sectionHeld, func(key string, row blockRow) error {
-		if pathKey(string(row.Path)) != key {
-			return errors.New("its key is not the digest of its path")
-		}
-		s.held[string(row.Path)] = row.held()
-		return nil
-	})
-}
-
 // Hold stores a verdict without a fingerprint by the path of the skill. An error leaves the old one in place.
 func (s *Verdicts) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error {
 	row := heldRow{[]byte(skill.Path), skill.Digest, skill.MetaDigest, bounded(v)}
+	block := blockRow{row.Path, row.Digest, row.MetaDigest, len(row.Verdict.Findings), rulesRow{v.At, row.Verdict.Blocking()}}
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if _, ok := s.held[skill.Path]; !ok && len(s.held) >= MaxHeld {
@@ -80,7 +66,7 @@ func (s *Verdicts) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error {
 			return err
 		}
 	}
-	if err := s.putHeldLocked(row.block()); err != nil {
+	if err := s.putHeldLocked(block); err != nil {
 		return fmt.Errorf("store the scan of %s: %w", skill.Path, err)
 	}
 	if err := s.rows.Put(bucketHeld, pathKey(skill.Path), row); err != nil {

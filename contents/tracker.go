@@ -206,7 +206,7 @@ func (t *Tracker) publishDue() bool {
 func (t *Tracker) publish() {
 	t.mu.Lock()
 	next, held := t.published.Load().with(t.changes), t.o.Verdicts.Held()
-	shows := t.visible || !sameHeld(held, next.held)
+	shows := t.visible || reflect.ValueOf(held).Pointer() != reflect.ValueOf(next.held).Pointer() // maps are replaced and never changed
 	if shows {
 		next.version++
 		next.held, t.publishedAt = held, time.Now()
@@ -215,7 +215,13 @@ func (t *Tracker) publish() {
 	clear(t.changes)
 	judged := t.urgent
 	if t.newFound && t.o.Keep != nil {
-		t.o.Keep(next.foundAll())
+		all := map[string]pannier.Contents{}
+		for path, c := range next.all() {
+			if c.found.Contents != nil {
+				all[path] = *c.found.Contents
+			}
+		}
+		t.o.Keep(all)
 	}
 	t.visible, t.urgent, t.newFound = false, false, false
 	t.mu.Unlock()
@@ -225,17 +231,6 @@ func (t *Tracker) publish() {
 	if judged {
 		t.keepBlocked()
 	}
-}
-
-// foundAll returns what was found in the files of all skills.
-func (t *table) foundAll() map[string]pannier.Contents {
-	all := map[string]pannier.Contents{}
-	for path, c := range t.all() {
-		if c.found.Contents != nil {
-			all[path] = *c.found.Contents
-		}
-	}
-	return all
 }
 
 // keepBlocked keeps which directories are blocked for the next process. It returns once the disk has that. Where there are too many,
@@ -311,11 +306,6 @@ func (t *Tracker) rootsReplaced() bool {
 	before := t.reads.roots
 	t.reads.roots = now
 	return before != nil && !slices.Equal(before, now)
-}
-
-// sameHeld reports whether two maps are one: they are replaced and never changed.
-func sameHeld(a, b map[string]Held) bool {
-	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
 // signal signals on a channel with room for one.

@@ -111,14 +111,52 @@ func OpenVerdicts(rows Rows, blocks Blocks) (*Verdicts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open scans: %w", err)
 	}
-	s := &Verdicts{rows: rows, blocks: blocks, onKept: func(pannier.ScanVerdict) {}, kept: map[pannier.Digest]Summary{}}
+	s := &Verdicts{
+		rows: rows, blocks: blocks, onKept: func(pannier.ScanVerdict) {}, kept: map[pannier.Digest]Summary{}, blocked: map[string]pannier.Digest{},
+		held: map[string]Held{}, accepted: map[content][]pannier.Acceptance{},
+	}
 	for name, raw := range kept {
 		var v pannier.ScanVerdict
-		if err := errors.Join(json.Unmarshal(raw, &v), checkName(name, v)); err == nil {
+		if json.Unmarshal(raw, &v) == nil && !v.Fingerprint.IsZero() && v.Fingerprint.String() == name {
 			s.kept[v.Fingerprint] = summarize(v)
 		}
 	}
-	if err := errors.Join(s.openRules(), s.openBlocked(), s.openHeld(), s.openAccepted()); err != nil {
+	wrongKey := errors.New("its key is not the digest of what it is about")
+	err = errors.Join(
+		eachRow(blocks, sectionRules, func(key string, row rulesRow) error {
+			var fingerprint pannier.Digest
+			if err := fingerprint.UnmarshalText([]byte(key)); err != nil || fingerprint.IsZero() || len(row.Rules) == 0 {
+				return errors.Join(errors.New("it has no fingerprint or no rule"), err)
+			}
+			if of := s.kept[fingerprint]; !of.AlwaysBlocks() || !slices.Equal(of.Blocking, row.Rules) {
+				s.kept[fingerprint] = row.summary() // the verdict is lost
+			}
+			return nil
+		}),
+		eachRow(blocks, sectionBlocked, func(key string, row blockedRow) error {
+			if pathKey(string(row.Path)) != key {
+				return wrongKey
+			}
+			s.blocked[string(row.Path)] = row.Fingerprint
+			return nil
+		}),
+		eachRow(blocks, sectionHeld, func(key string, row blockRow) error {
+			if pathKey(string(row.Path)) != key {
+				return wrongKey
+			}
+			s.held[string(row.Path)] = row.held()
+			return nil
+		}),
+		eachRow(blocks, sectionAccepted, func(key string, row acceptedRow) error {
+			of := content{string(row.Path), row.Fingerprint}
+			if of.key() != key || row.Fingerprint.IsZero() {
+				return wrongKey
+			}
+			s.accepted[of] = row.Accepted
+			return nil
+		}),
+	)
+	if err != nil {
 		return nil, fmt.Errorf("open scans: %w", err)
 	}
 	return s, nil
@@ -139,13 +177,6 @@ func eachRow[T any](blocks Blocks, section string, add func(key string, row T) e
 		if err != nil {
 			return fmt.Errorf("%s row %q is %.100s: %w", section, key, raw, err)
 		}
-	}
-	return nil
-}
-
-func checkName(name string, v pannier.ScanVerdict) error {
-	if v.Fingerprint.IsZero() || v.Fingerprint.String() != name {
-		return errors.New("its key is not its fingerprint")
 	}
 	return nil
 }
