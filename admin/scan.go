@@ -182,15 +182,12 @@ func (s *Service) commitVerdict(ctx context.Context, actor pannier.Actor, skill 
 	}
 	o := outcome{snapshot: s.o.Scans.ApplyVerdict(skill, report.Fingerprint)}
 	if report.Unkept == "" {
-		o.event, o.data = pannier.EventSkillScanned, scannedEvent(skill, report.ScanVerdict)
+		v := report.ScanVerdict
+		o.event, o.data = pannier.EventSkillScanned, pannier.SkillScanned{
+			Slug: skill.Slug, Path: skill.Path, Fingerprint: v.Fingerprint, Decision: v.Decision, Origin: v.Origin, Findings: len(v.Findings),
+		}
 	}
 	return o, nil
-}
-
-func scannedEvent(skill *pannier.Skill, v pannier.ScanVerdict) pannier.SkillScanned {
-	return pannier.SkillScanned{
-		Slug: skill.Slug, Path: skill.Path, Fingerprint: v.Fingerprint, Decision: v.Decision, Origin: v.Origin, Findings: len(v.Findings),
-	}
 }
 
 // accept stores acceptances and adds them to the report.

@@ -42,6 +42,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 // ErrTooLarge says that a skill directory is past a bound, and so has no fingerprint.
@@ -106,8 +107,20 @@ type Print struct {
 func Of(ctx context.Context, root *os.Root, dir string, o Options) (Print, error) {
 	w := &walker{o: o.withDefaults(), known: o.Known}
 	w.look = w.o.now()
-	err := w.top(ctx, root, dir)
-	p := Print{Files: len(w.lines), Bytes: w.bytes, Read: w.read, Dirs: w.dirs, Known: w.learned(err == nil)}
+	top, err := fsx.OpenRootIn(root, dir) // follows a link on the way to it within the root, as discovery does
+	if err != nil {
+		err = fsx.Cause(err)
+	} else {
+		err = w.walk(ctx, top, "", 0)
+		top.Close()
+	}
+	known := w.learned
+	if err != nil && w.known != nil { // not everything was read: what was known before may still hold
+		known = slices.Concat(known, w.known.files)
+	}
+	slices.SortStableFunc(known, func(a, b knownFile) int { return cmp.Compare(a.mark, b.mark) })
+	known = slices.CompactFunc(known, func(a, b knownFile) bool { return a.mark == b.mark })
+	p := Print{Files: len(w.lines), Bytes: w.bytes, Read: w.read, Dirs: w.dirs, Known: &Known{known[:min(len(known), 2*w.o.MaxEntries)]}}
 	if err != nil {
 		return p, fmt.Errorf("fingerprint of %s: %w", dir, err)
 	}

@@ -19,10 +19,10 @@ import (
 )
 
 type walker struct {
-	o            Options
-	known        *Known
-	learnedFiles []knownFile
-	look         time.Time
+	o       Options
+	known   *Known
+	learned []knownFile
+	look    time.Time
 
 	lines   []line
 	dirs    []string
@@ -33,16 +33,6 @@ type walker struct {
 
 // buffers are what files are read through. Most skills have a few small files, and there are thousands of skills.
 var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
-
-// top goes through the skill directory. A link on the way to it is followed within the root, because discovery does so too.
-func (w *walker) top(ctx context.Context, root *os.Root, dir string) error {
-	top, err := fsx.OpenRootIn(root, dir)
-	if err != nil {
-		return fsx.Cause(err)
-	}
-	defer top.Close()
-	return w.walk(ctx, top, "", 0)
-}
 
 // listBatch is how many entries are asked for at a time, so that no directory is listed past the bound.
 const listBatch = 512
@@ -145,23 +135,19 @@ func (w *walker) file(ctx context.Context, dir *os.Root, rel, name string, info 
 			}
 		}
 		if proves {
-			w.learnedFiles = append(w.learnedFiles, knownFile{mark, content})
+			w.learned = append(w.learned, knownFile{mark, content})
 		}
-		return w.add(rel, info, content)
+		if w.bytes += info.Size(); w.bytes > w.o.MaxBytes {
+			return inPath(rel, pastBytes(w.o.MaxBytes))
+		}
+		l := line{path: rel, mark: markPlain, content: content, size: info.Size()}
+		if info.Mode()&0o111 != 0 {
+			l.mark = markExecutable
+		}
+		w.lines = append(w.lines, l)
+		return nil
 	}
 	return inPath(rel, pannier.ErrChanged)
-}
-
-func (w *walker) add(rel string, info fs.FileInfo, content pannier.Digest) error {
-	if w.bytes += info.Size(); w.bytes > w.o.MaxBytes {
-		return inPath(rel, pastBytes(w.o.MaxBytes))
-	}
-	mark := byte(markPlain)
-	if info.Mode()&0o111 != 0 {
-		mark = markExecutable
-	}
-	w.lines = append(w.lines, line{path: rel, mark: mark, content: content, size: info.Size()})
-	return nil
 }
 
 // content reads a file through its digest. It is [pannier.ErrChanged] where that is not the file that was listed, before
