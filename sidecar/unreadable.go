@@ -31,37 +31,39 @@ func (u *unreadable) problems(c pannier.Catalog, w pannier.Workspace) []pannier.
 	if u == nil {
 		return nil
 	}
-	var problems []pannier.Problem
+	var unread []string
 	if !w.LastGood && w.Fields == nil && slices.ContainsFunc(w.Problems, func(p pannier.Problem) bool {
 		return p.Path == pannier.WorkspaceFile && p.Severity == pannier.SeverityError
 	}) {
-		problems = append(problems, withheld(pannier.WorkspaceFile))
+		unread = append(unread, pannier.WorkspaceFile)
 	}
 	for _, root := range u.roots {
-		if u.unreadRoot(root, c) {
-			problems = append(problems, withheld(root.Name))
+		failed := func(codes ...string) bool {
+			return slices.ContainsFunc(c.Problems, func(p pannier.Problem) bool { return p.Path == root.Name && slices.Contains(codes, p.Code) })
+		}
+		switch {
+		case failed("root.unreadable", "root.not_directory"):
+			if !u.read[root.Name] { // of one that was read, the skills are kept
+				unread = append(unread, root.Name)
+			}
+		case failed("root.missing"):
+			delete(u.read, root.Name)
+		default:
+			u.read[root.Name] = true
 		}
 	}
-	if len(problems) == 0 && noneReadable(c) {
-		problems = append(problems, withheld("skills"))
+	if len(unread) == 0 && noneReadable(c) {
+		unread = append(unread, "skills")
+	}
+	var problems []pannier.Problem
+	for _, what := range unread {
+		problems = append(problems, pannier.Problem{
+			Code: codeCardWithheld, Severity: pannier.SeverityError, Path: what,
+			Message: "no card is pushed: this could not be read since the sidecar started, and the platform keeps the card that it has rather than get one without it",
+			Hint:    "make it readable for the user that pannier runs as, as the other conditions say; the card is pushed once it is read, without a restart",
+		})
 	}
 	return problems
-}
-
-// unreadRoot reports whether a root is there and could never be read. Of one that was, the skills are kept.
-func (u *unreadable) unreadRoot(root pannier.Root, c pannier.Catalog) bool {
-	failed := func(codes ...string) bool {
-		return slices.ContainsFunc(c.Problems, func(p pannier.Problem) bool { return p.Path == root.Name && slices.Contains(codes, p.Code) })
-	}
-	switch {
-	case failed("root.unreadable", "root.not_directory"):
-		return !u.read[root.Name]
-	case failed("root.missing"):
-		delete(u.read, root.Name)
-	default:
-		u.read[root.Name] = true
-	}
-	return false
 }
 
 // noneReadable reports whether there is no skill, and something that cannot be read in its place. One of many
@@ -77,12 +79,4 @@ func noneReadable(c pannier.Catalog) bool {
 		unreadable = unreadable || slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool { return p.Code == "skill.file.unreadable" })
 	}
 	return unreadable
-}
-
-func withheld(what string) pannier.Problem {
-	return pannier.Problem{
-		Code: codeCardWithheld, Severity: pannier.SeverityError, Path: what,
-		Message: "no card is pushed: this could not be read since the sidecar started, and the platform keeps the card that it has rather than get one without it",
-		Hint:    "make it readable for the user that pannier runs as, as the other conditions say; the card is pushed once it is read, without a restart",
-	}
 }
