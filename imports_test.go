@@ -36,7 +36,7 @@ var importRules = map[string]importRule{
 	"pannier/registry/resolve":     {[]string{"pannier/registry/rank"}, "resolving is pure over one snapshot"},
 	"pannier/publish/card":         {[]string{"pannier/internal/plain"}, "the card is pure over one snapshot"},
 	"pannier/publish/prompt":       {nil, "the prompt is pure over one resolution"},
-	"pannier/publish/mcp":          {[]string{"pannier/internal/plain", "pannier/publish/api", "pannier/publish/prompt", "pannier/service", "pannier/sidecar"}, "MCP hosts get what the API gives: the service answers, and no package of the engine is reached into"},
+	"pannier/publish/mcp":          {[]string{"pannier/config", "pannier/internal/plain", "pannier/publish/api", "pannier/publish/prompt", "pannier/service", "pannier/sidecar"}, "MCP hosts get what the API gives: the service answers, and no package of the engine is reached into"},
 	"pannier/service":              {nil, "who may read and what is recorded is decided on domain types, for every protocol"},
 	"pannier/publish/push":         {[]string{"pannier/internal/fsx", "pannier/internal/latest", "pannier/publish/card"}, "a publisher knows cards and no target"},
 	"pannier/publish/molecule":     {[]string{"pannier/internal/fsx", "pannier/publish/card", "pannier/publish/push"}, "a target sends the card that it is given"},

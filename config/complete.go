@@ -24,9 +24,9 @@ const (
 
 func (l *settingsLoader) completeWorkspace() {
 	d := &l.draft
-	_, d.WorkspaceGiven = l.from["workspace"]
-	_, d.RootsGiven = l.from["roots"]
-	_, d.SocketGiven = l.from["socket"]
+	_, d.Given.Workspace = l.from["workspace"]
+	_, d.Given.Roots = l.from["roots"]
+	_, d.Given.Socket = l.from["socket"]
 	dir, err := filepath.Abs(d.Workspace)
 	if err != nil {
 		l.faults = append(l.faults, l.place("workspace").fault("the working directory is gone: "+err.Error(), "give an absolute path"))
@@ -90,15 +90,15 @@ func (l *settingsLoader) completeSocket() {
 		return
 	}
 	d := &l.draft
-	if d.Socket == "" {
-		d.Socket = defaultSocket(os.Geteuid(), l.variables)
+	if d.Socket.Path == "" {
+		d.Socket.Path = defaultSocket(os.Geteuid(), l.variables)
 	}
 	place := l.place("socket")
-	if d.Socket == "" {
+	if d.Socket.Path == "" {
 		l.faults = append(l.faults, place.fault("there is no place for it: neither XDG_RUNTIME_DIR nor HOME is set", "give --socket"))
 	}
-	if len(d.Socket) > maxSocketPath {
-		l.faults = append(l.faults, place.fault(fmt.Sprintf("the path has %d bytes, and a unix socket can have %d", len(d.Socket), maxSocketPath), "give a shorter --socket, such as one below /run or /tmp"))
+	if len(d.Socket.Path) > maxSocketPath {
+		l.faults = append(l.faults, place.fault(fmt.Sprintf("the path has %d bytes, and a unix socket can have %d", len(d.Socket.Path), maxSocketPath), "give a shorter --socket, such as one below /run or /tmp"))
 	}
 }
 
@@ -136,19 +136,4 @@ func defaultSocket(uid int, v variables) string {
 		return filepath.Join(dir, socketName)
 	}
 	return ""
-}
-
-// checkWaits compares the two bounds of waiting. max_wait follows debounce where only that is given.
-func (l *settingsLoader) checkWaits() {
-	d := &l.draft
-	if l.bad["debounce"] || l.bad["max_wait"] || d.MaxWait >= d.Debounce {
-		return
-	}
-	if _, given := l.from["max_wait"]; !given {
-		d.MaxWait = d.Debounce
-		return
-	}
-	debounce, maxWait := l.place("debounce"), l.place("max_wait")
-	fault := maxWait.fault(fmt.Sprintf("%s is less than %s, which is %s", d.MaxWait, debounce.name, d.Debounce), "raise it, or lower the other")
-	l.faults = append(l.faults, fault)
 }

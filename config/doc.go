@@ -7,9 +7,9 @@
 // [Load] refuses what it does not know or understand, and tells all faults at once. A setting has one name in three
 // spellings:
 //
-//	--max-wait=10s           flag
-//	PANNIER_MAX_WAIT=10s     variable
-//	max_wait: 10s            key of the settings file (--config, PANNIER_CONFIG)
+//	--delete-grace=10s       flag
+//	PANNIER_DELETE_GRACE=10s variable
+//	delete_grace: 10s        key of the settings file (--config, PANNIER_CONFIG)
 //
 // In the settings file, keys such as `platform.url` are nested; the other spellings join the parts: --platform-url,
 // PANNIER_PLATFORM_URL. Three settings hold several values and are called by the plural in the file: `roots` is --root,

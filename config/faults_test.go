@@ -42,13 +42,13 @@ func TestFaults(t *testing.T) {
 		message   string
 		hint      string
 	}{
-		{name: "unknown variable", env: []string{"PANNIER_MAX_WIAT=1s"}, setting: "PANNIER_MAX_WIAT", message: noSetting, hint: "did you mean PANNIER_MAX_WAIT?"},
+		{name: "unknown variable", env: []string{"PANNIER_LOG_LEVLE=warn"}, setting: "PANNIER_LOG_LEVLE", message: noSetting, hint: "did you mean PANNIER_LOG_LEVEL?"},
 		{name: "unknown empty variable", env: []string{"PANNIER_ROOTS="}, setting: "PANNIER_ROOTS", message: noSetting, hint: "did you mean PANNIER_ROOT?"},
 		{name: "end of a variable", env: []string{"PANNIER_TOKEN_FILE=x"}, setting: "PANNIER_TOKEN_FILE", message: noSetting, hint: "did you mean PANNIER_PLATFORM_TOKEN_FILE?"},
 		{name: "settings file misspelled", env: []string{"PANNIER_CONFG=x"}, setting: "PANNIER_CONFG", message: noSetting, hint: "did you mean PANNIER_CONFIG?"},
 		{name: "nothing near", env: []string{"PANNIER_QQQ=x"}, setting: "PANNIER_QQQ", message: noSetting, hint: "pannier help settings"},
 		{name: "unknown key", file: "\ndebounse: 1s\n", line: 2, setting: "debounse", message: noSetting, hint: "did you mean debounce?"},
-		{name: "flag spelling in the file", file: "max-wait: 1s\n", line: 1, setting: "max-wait", message: noSetting, hint: "did you mean max_wait?"},
+		{name: "flag spelling in the file", file: "log-level: warn\n", line: 1, setting: "log-level", message: noSetting, hint: "did you mean log_level?"},
 		{name: "unknown nested key", file: "platform:\n  ulr: x\n", line: 2, setting: "platform.ulr", message: noSetting, hint: "did you mean platform.url?"},
 		{name: "nested key outside", file: "url: x\n", line: 1, setting: "url", message: noSetting, hint: "did you mean platform.url?"},
 		{name: "dotted key", file: "platform.url: x\n", line: 1, setting: "platform.url", message: noSetting, hint: "below platform:"},
@@ -61,8 +61,8 @@ func TestFaults(t *testing.T) {
 		{name: "not YAML", file: "a: b: c\n", line: 1, message: "a colon and a blank", hint: "double quotes"},
 		{name: "two documents", file: "settle: 1s\n---\nsettle: 2s\n", line: 2, message: "more text follows"},
 		{name: "not a mapping", file: "- settle\n", line: 1, message: "not a mapping"},
-		{name: "not UTF-8", file: "# x\nruntime: \xff\n", line: 2, message: "UTF-8"},
-		{name: "NUL", file: "runtime: \x00\n", line: 1, message: "NUL"},
+		{name: "not UTF-8", file: "# x\nstate_dir: \xff\n", line: 2, message: "UTF-8"},
+		{name: "NUL", file: "state_dir: \x00\n", line: 1, message: "NUL"},
 		{name: "too large", file: strings.Repeat("# ...\n", 200_000), message: "1048576"},
 		{name: "list for a value", file: "settle: [1s]\n", line: 1, setting: "settle", message: "a list, not a single value"},
 		{name: "value for a list", file: "skip: a\n", line: 1, setting: "skip", message: "a text, not a list"},
@@ -73,18 +73,17 @@ func TestFaults(t *testing.T) {
 		{name: "duration without unit", args: []string{"--settle=5"}, setting: "--settle", message: `"5" has no unit`, hint: "write 2s"},
 		{name: "no duration", env: []string{"PANNIER_RESYNC=soon"}, setting: "PANNIER_RESYNC", message: `"soon" is not a duration`},
 		{name: "negative duration", file: "resync: -1s\n", line: 1, setting: "resync", message: "negative", hint: "0 or more"},
-		{name: "waits", args: []string{"--max-wait=1s"}, env: []string{"PANNIER_DEBOUNCE=3s"}, setting: "--max-wait", message: "1s is less than PANNIER_DEBOUNCE, which is 3s"},
 		{name: "mode not octal", file: "socket_mode: 0999\n", line: 1, setting: "socket_mode", message: "not an octal number"},
 		{name: "mode with sticky bit", args: []string{"--socket-mode=1777"}, setting: "--socket-mode", message: "more than permissions"},
 		{name: "level", args: []string{"--log-level=loud"}, setting: "--log-level", message: `"loud"`, hint: "write trace, debug, info, warn or error"},
 		{name: "format", args: []string{"--log-format=xml"}, setting: "--log-format", hint: "write auto, text or json"},
 		{name: "environment", args: []string{"--environment-own=no"}, setting: "--environment-own", hint: "auto, block or warn"},
 		{name: "truth", file: "validation:\n  allow_missing_frontmatter: yes\n", line: 2, setting: "validation.allow_missing_frontmatter", message: `"yes"`, hint: "true or false"},
-		{name: "number with unit", args: []string{"--card-max-bytes=1MiB"}, setting: "--card-max-bytes", message: "not a whole number"},
+		{name: "number with unit", args: []string{"--install-max-compressed-bytes=1MiB"}, setting: "--install-max-compressed-bytes", message: "not a whole number"},
 		{name: "negative number", args: []string{"--prompt-max-chars=-1"}, setting: "--prompt-max-chars", message: "too small", hint: "0 or more"},
 		{name: "a walk that goes nowhere", args: []string{"--max-dirs=0"}, setting: "--max-dirs", message: "too small", hint: "1 or more"},
 		{name: "empty workspace", args: []string{"--workspace="}, setting: "--workspace", message: "empty"},
-		{name: "control character", args: []string{"--runtime=a\nb"}, setting: "--runtime", message: "control character"},
+		{name: "control character", args: []string{"--state-dir=a\nb"}, setting: "--state-dir", message: "control character"},
 		{name: "long socket", args: []string{"--socket=" + long}, setting: "--socket", message: "108 bytes", hint: "shorter"},
 		{name: "address without a port", args: []string{"--listen=127.0.0.1"}, setting: "--listen", message: "not a TCP address"},
 		{name: "port by name", env: []string{"PANNIER_LISTEN=:http"}, setting: "PANNIER_LISTEN", message: "not a TCP address"},
@@ -93,7 +92,6 @@ func TestFaults(t *testing.T) {
 		{name: "no host", args: []string{"--platform-url=http://:80"}, setting: "--platform-url", message: "http or https"},
 		{name: "query", args: []string{"--platform-url=http://p?x=1"}, setting: "--platform-url", message: "query"},
 		{name: "agent", args: []string{"--agent-url=agent:80"}, setting: "--agent-url", message: "http or https"},
-		{name: "path", args: []string{"--platform-path=card"}, setting: "--platform-path", message: "not a path of a URL"},
 		{name: "empty root", args: []string{"--root="}, setting: "--root", message: "empty"},
 		{name: "no roots", file: "roots: []\n", line: 1, setting: "roots", message: "there is no root"},
 		{name: "no roots in a variable", env: []string{"PANNIER_ROOT=:"}, setting: "PANNIER_ROOT", message: "there is no root"},
@@ -152,22 +150,22 @@ func TestFaults(t *testing.T) {
 
 func TestFaultsAreToldAtOnce(t *testing.T) {
 	_, err := load(t,
-		[]string{"--log-level=loud", "--max-wait=5", "--root=x", "--root=x"},
-		[]string{"PANNIER_RUNTIM=a", "PANNIER_DEBOUNCE=-1s"},
-		"settle: 5\nnonsense: 1\nplatform: {url: x, headers: [y]}\nskip: [a/b, c/d]\n")
+		[]string{"--log-level=loud", "--debounce=5", "--root=x", "--root=x"},
+		[]string{"PANNIER_STATE_DI=a", "PANNIER_SETTLE=-1s"},
+		"resync: 5\nnonsense: 1\nplatform: {url: x, headers: [y]}\nskip: [a/b, c/d]\n")
 	if err == nil {
 		t.Fatal("no error")
 	}
 	got := strings.Split(err.Error(), "\n")
 	want := []string{
 		`:2: nonsense: there is no such setting (`,
-		`PANNIER_RUNTIM: there is no such setting (did you mean PANNIER_RUNTIME?)`,
+		`PANNIER_STATE_DI: there is no such setting (did you mean PANNIER_STATE_DIR?)`,
 		`--log-level: "loud" is none of the possible words (write trace, debug, info, warn or error)`,
 		`:4: skip[0]: "a/b" is not the name of a directory (`,
 		`:4: skip[1]: "c/d" is not the name of a directory (`,
-		`:1: settle: "5" has no unit (write 2s, 500ms or 1m30s)`,
-		`PANNIER_DEBOUNCE: "-1s" is negative (write 0 or more)`,
-		`--max-wait: "5" has no unit (`,
+		`PANNIER_SETTLE: "-1s" is negative (write 0 or more)`,
+		`--debounce: "5" has no unit (`,
+		`:1: resync: "5" has no unit (write 2s, 500ms or 1m30s)`,
 		`:3: platform.url: not an absolute http or https URL (`,
 		`:3: platform.headers: this is a list, not a mapping (`,
 		`--root: "x" is a root already (`,

@@ -90,7 +90,7 @@ func checkPrompts(t *testing.T, w pannier.Workspace, watched []string, dir strin
 func FuzzSettings(f *testing.F) {
 	for _, seed := range []string{
 		"", "settle: 1s\n", "platform: {headers: {A: top-secret}}\n", "platform: [{url: x}, {}]\n", "roots: [{path: a, kind: b}]\n", "skip: [a]\n",
-		"policy: {skills: {pdf: {enabled: false}, X: {}}}\nwrite_uids: [0, -1]\n", "\"a\\nb\": c\n", "platform.url: x\n", "max_wait: 1s\ndebounce: 2s\n",
+		"policy: {skills: {pdf: {enabled: false}, X: {}}}\nwrite_uids: [0, -1]\n", "\"a\\nb\": c\n", "platform.url: x\n", "settle: 1s\ndebounce: 2s\n",
 	} {
 		f.Add([]byte(seed), seed)
 	}

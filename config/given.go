@@ -100,7 +100,7 @@ func (g given) each(add func(g given, text string) []*Fault) (faults []*Fault) {
 // Fault is one thing wrong with the settings. The error of [Load] joins them; errors.As finds the first, and its
 // Unwrap() []error lists them all.
 type Fault struct {
-	// Name is the setting in the spelling of its source: --max-wait, PANNIER_MAX_WAIT or max_wait.
+	// Name is the setting in the spelling of its source: --delete-grace, PANNIER_DELETE_GRACE or delete_grace.
 	Name string
 	// File and Line, counted from 1, are where it stands, if in the settings file.
 	File string

@@ -1,6 +1,10 @@
 package config
 
-import "github.com/spf13/pflag"
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+)
 
 type draft struct {
 	Settings
@@ -21,8 +25,10 @@ type settingsLoader struct {
 	faults []*Fault
 }
 
-// The bounds of discovery that no setting changes: directories below a root, and the bytes of a SKILL.md and of its frontmatter.
+// What no setting changes: the longest wait of a change, how deep directories of a root lie, and the bytes of a SKILL.md and of
+// its frontmatter.
 const (
+	maxWait             = 3 * time.Second
 	maxDepth            = 6
 	maxSkillBytes       = 1 << 20
 	maxFrontmatterBytes = 64 << 10
@@ -44,7 +50,7 @@ func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	l.completeState()
 	l.completeSocket()
 	l.completePlatforms()
-	l.checkWaits()
+	l.draft.Watch.MaxWait = max(maxWait, l.draft.Watch.Debounce)
 	l.checkTools()
 	if err := joined(l.faults); err != nil {
 		return Settings{}, err
@@ -118,5 +124,5 @@ func SocketPath(flags *pflag.FlagSet, environ []string) (string, error) {
 	}
 	l.set(s)
 	l.completeSocket()
-	return l.draft.Socket, joined(l.faults)
+	return l.draft.Socket.Path, joined(l.faults)
 }

@@ -11,8 +11,8 @@ import (
 
 func TestOrigins(t *testing.T) {
 	for _, text := range []string{"https://canvas.example", "http://localhost:3000", "https://[::1]:8443", "https://xn--mnchen-3ya.example", "https://a.example:80"} {
-		if s, err := load(t, []string{"--api-allow-origins", text}, nil, ""); err != nil || len(s.APIAllowOrigins) != 1 {
-			t.Errorf("%s: %v %v", text, s.APIAllowOrigins, err)
+		if s, err := load(t, []string{"--api-allow-origins", text}, nil, ""); err != nil || len(s.TCP.AllowOrigins) != 1 {
+			t.Errorf("%s: %v %v", text, s.TCP.AllowOrigins, err)
 		}
 	}
 	for _, text := range []string{
@@ -21,7 +21,7 @@ func TestOrigins(t *testing.T) {
 		"https://münchen.example", "https://canvas.example:", "https://canvas.example:99999", "https://canvas.example:0443", "https://'none'", "https://a\"b", "https://a<b",
 	} {
 		if s, err := load(t, []string{"--api-allow-origins", text}, nil, ""); err == nil || !strings.Contains(err.Error(), "--api-allow-origins") {
-			t.Errorf("%s: %v %v", text, s.APIAllowOrigins, err)
+			t.Errorf("%s: %v %v", text, s.TCP.AllowOrigins, err)
 		}
 	}
 }

@@ -93,18 +93,20 @@ func atLeast[T int | int64](least T) func(string) (T, *Fault) {
 	}
 }
 
-func parseTurnEvents(text string) (int, *Fault) {
+func parseTurnEvents(text string) (TurnEvents, *Fault) {
 	switch text {
 	case "off":
-		return 0, nil
+		return TurnEvents{}, nil
 	case "all":
-		return TurnEventsAll, nil
+		return TurnEvents{PerMinute: TurnEventsAll}, nil
+	case "replay":
+		return TurnEvents{PerMinute: TurnEventsAll, Text: true}, nil
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return 0, &Fault{Message: shown(text) + " is not a number of events a minute", Hint: "write 1 or more, off or all"}
+		return TurnEvents{}, &Fault{Message: shown(text) + " is not a number of events a minute", Hint: "write 1 or more, off, all or replay"}
 	}
-	return n, nil
+	return TurnEvents{PerMinute: n}, nil
 }
 
 func oneOf[T ~string](words []T, text string) (T, *Fault) {
@@ -163,13 +165,6 @@ func parseListen(text string) (string, *Fault) {
 	}
 	if err != nil || strings.ContainsFunc(text, unicode.IsControl) {
 		return "", &Fault{Message: shown(text) + " is not a TCP address", Hint: "write one such as 127.0.0.1:9090, or :9090 for every interface"}
-	}
-	return text, nil
-}
-
-func parseURLPath(text string) (string, *Fault) {
-	if !strings.HasPrefix(text, "/") || strings.ContainsAny(text, "?#") || strings.ContainsFunc(text, unicode.IsControl) {
-		return "", &Fault{Message: shown(text) + " is not a path of a URL", Hint: "write a path such as /registry/update-card"}
 	}
 	return text, nil
 }

@@ -14,35 +14,33 @@ func TestSeveralPlatforms(t *testing.T) {
   - url: https://a.example
     headers: {x-tenant: a}
   - url: https://b.example/base
-    path: /card
     workspace_id: theirs
     token_file: /run/b
     headers: {x-tenant: b}
     ca_file: /b.pem
-    read_back: false
-    events: false
+    follow: off
   - url: https://c.example
-    read_back:
+    follow:
 `
-	first := config.Platform{URL: "https://a.example", Path: "/registry/update-card", WorkspaceID: "w", TokenFile: "/configs/.auth_token", TokenChecked: true, Headers: map[string]string{"X-Tenant": "a"}, ReadBack: true, Events: true}
+	first := config.Platform{URL: "https://a.example", WorkspaceID: "w", TokenFile: "/configs/.auth_token", TokenChecked: true, Headers: map[string]string{"X-Tenant": "a"}, Follow: config.FollowEvents}
 	rest := []config.Platform{
-		{URL: "https://b.example/base", Path: "/card", WorkspaceID: "theirs", TokenFile: "/run/b", Headers: map[string]string{"X-Tenant": "b"}, CAFile: "/b.pem"},
-		{URL: "https://c.example", Path: "/registry/update-card", WorkspaceID: "w", ReadBack: true, Events: true}, // the token is the first's alone
+		{URL: "https://b.example/base", WorkspaceID: "theirs", TokenFile: "/run/b", Headers: map[string]string{"X-Tenant": "b"}, CAFile: "/b.pem", Follow: config.FollowOff},
+		{URL: "https://c.example", WorkspaceID: "w", Follow: config.FollowEvents}, // the token is the first's alone
 	}
 	s := mustLoad(t, []string{"--workspace-id=w"}, nil, file)
 	if diff := cmp.Diff(append([]config.Platform{first}, rest...), s.Platforms); diff != "" {
 		t.Error(diff)
 	}
 
-	first.URL, first.Path, first.WorkspaceID, first.ReadBack, first.Events = "http://flag", "/p", "f", false, false
+	first.URL, first.WorkspaceID, first.Follow = "http://flag", "f", config.FollowReadBack
 	first.Headers = map[string]string{"A": "1"}
-	s = mustLoad(t, []string{"--workspace-id=w", "--platform-url=http://flag", "--platform-path=/p", "--platform-read-back=false", "--platform-header=A=1"},
-		[]string{"PANNIER_PLATFORM_WORKSPACE_ID=f", "PANNIER_PLATFORM_EVENTS=false"}, file)
+	s = mustLoad(t, []string{"--workspace-id=w", "--platform-url=http://flag", "--platform-follow=read_back", "--platform-header=A=1"},
+		[]string{"PANNIER_PLATFORM_WORKSPACE_ID=f"}, file)
 	if diff := cmp.Diff(append([]config.Platform{first}, rest...), s.Platforms); diff != "" {
 		t.Errorf("flags and variables set the first alone:\n%s", diff)
 	}
 
-	s = mustLoad(t, nil, []string{"PLATFORM_URL=http://agent"}, "platform:\n- path: /p\n- url: http://b\n")
+	s = mustLoad(t, nil, []string{"PLATFORM_URL=http://agent"}, "platform:\n- ca_file: /p\n- url: http://b\n")
 	if len(s.Platforms) != 2 || s.Platforms[0].URL != "http://agent" || s.Platforms[1].URL != "http://b" {
 		t.Errorf("%+v", s.Platforms)
 	}
@@ -72,10 +70,10 @@ func TestFaultsOfPlatforms(t *testing.T) {
 		{name: "off behind another", file: good + "- url: off\n", line: 3, setting: "platform[1]", message: "off can only be alone"},
 		{name: "off before another", file: "platform:\n- url: off\n- url: http://a\n", line: 2, setting: "platform.url", message: "off can only be alone"},
 		{name: "off by a flag", args: []string{"--platform-url=off"}, file: good + "- url: http://b\n", setting: "--platform-url", message: "off can only be alone", hint: "leave the others out"},
-		{name: "embedded and another", file: "platform:\n- path: /p\n- url: http://a\n", setting: "platform.url", message: "has no url", hint: "embedded"},
-		{name: "another without a url", file: good + "- path: /p\n", line: 3, setting: "platform[1]", message: "has no url"},
+		{name: "embedded and another", file: "platform:\n- ca_file: /p\n- url: http://a\n", setting: "platform.url", message: "has no url", hint: "embedded"},
+		{name: "another without a url", file: good + "- ca_file: /p\n", line: 3, setting: "platform[1]", message: "has no url"},
 		{name: "unknown key", file: good + "- url: http://b\n  tokenfile: x\n", line: 4, setting: "platform[1].tokenfile", message: "no such setting", hint: "did you mean platform.token_file?"},
-		{name: "bad value", file: good + "- url: http://b\n  events: maybe\n", line: 4, setting: "platform[1].events", message: "not a boolean"},
+		{name: "bad value", file: good + "- url: http://b\n  follow: maybe\n", line: 4, setting: "platform[1].follow", message: "none of the possible words"},
 		{name: "bad url", file: good + "- url: ftp://b\n", line: 3, setting: "platform[1].url", message: "http or https"},
 		{name: "text for another", file: good + "- http://b\n", line: 3, setting: "platform[1]", message: "a text, not a mapping"},
 	} {

@@ -18,7 +18,7 @@ var switches = []string{switchEnabled, switchImplicit, switchTools}
 
 // readPolicySkills reads the switches of skills: SLUG:SWITCH=BOOL from flags and variables, mappings from the file.
 func readPolicySkills(d *draft, g given) (faults []*Fault) {
-	d.PolicySkills = map[string]pannier.Switches{}
+	d.Policy.Skills = map[string]pannier.Switches{}
 	for _, text := range withoutBlanks(g.texts) {
 		faults = append(faults, d.readSwitchText(g, text)...)
 	}
@@ -34,7 +34,7 @@ func (d *draft) readSwitchText(g given, text string) []*Fault {
 	if fault := checkSlug(g, slug); fault != nil {
 		return []*Fault{fault}
 	}
-	value, said := strings.TrimSpace(value), d.PolicySkills[slug]
+	value, said := strings.TrimSpace(value), d.Policy.Skills[slug]
 	if field := switchField(&said, name); field != nil && *field != nil {
 		return []*Fault{g.fault(shown(slug+":"+name)+" is there already", "remove one of the two")}
 	}
@@ -51,7 +51,7 @@ func (d *draft) readSwitches(g given, slug string) []*Fault {
 
 // setSwitch sets one switch to what g gives. A key without a value leaves it open.
 func (d *draft) setSwitch(g given, slug, name string) []*Fault {
-	said := d.PolicySkills[slug]
+	said := d.Policy.Skills[slug]
 	field := switchField(&said, name)
 	if field == nil {
 		return []*Fault{g.fault(shown(name)+" is not a switch of a skill", suggest(name, switches, "", "a skill has enabled, allow_implicit_invocation and tools"))}
@@ -63,7 +63,7 @@ func (d *draft) setSwitch(g given, slug, name string) []*Fault {
 	if faults := scalar(func(*draft) *bool { return *field }, parseBool)(nil, g); len(faults) > 0 {
 		return faults
 	}
-	d.PolicySkills[slug] = said
+	d.Policy.Skills[slug] = said
 	return nil
 }
 

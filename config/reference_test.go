@@ -35,7 +35,7 @@ func TestReferenceFile(t *testing.T) {
 		t.Fatalf("the reference does not load: %v", err)
 	}
 	// The reference names the defaults, which is a choice all the same.
-	want.WorkspaceGiven, want.RootsGiven, want.SocketGiven = got.WorkspaceGiven, got.RootsGiven, got.SocketGiven
+	want.Given = got.Given
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the reference gives other values than the defaults (-default +reference):\n%s", diff)
 	}

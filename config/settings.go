@@ -30,61 +30,99 @@ const (
 // setting in the table of this package says what it is; the fields say what that leaves open.
 type Settings struct {
 	pannier.DiscoveryRules // the workspace may not exist; there is at least one root
-	// WorkspaceGiven says that the workspace was named; it is not the default.
-	WorkspaceGiven bool
-	// RootsGiven and SocketGiven say the same of the roots and the socket.
-	RootsGiven, SocketGiven bool
+	Given                  Given
 	// WorkspaceID is by default the UUIDv5 of Workspace in the URL name space (RFC 9562, section 5.5), so that it stays the
 	// same from start to start.
 	WorkspaceID string
-	Runtime     string // where it is empty, config.yaml may know
+	StateDir    string // or [StateNone]
+	Log         Log
+	Socket      Socket
+	TCP         TCP
+	Watch       Watch
+	// Platforms are the sides with a registry endpoint, at least one. Flags and variables set the first.
+	Platforms   []Platform
+	Agent       Agent
+	Environment Environment
+	Policy      Policy
+	Trust       Trust
+	Scan        string // one of [ScanOff], [ScanReport] and [ScanEnforce]
+	Prompt      Prompt
+	TurnEvents  TurnEvents
+	Install     Install
+	MCP         string // one of [MCPOff], [MCPResources] and [MCPTools]
+	Tools       Tools
+}
 
-	Socket            string // a relative path is below the working directory
-	SocketMode        fs.FileMode
-	WriteUIDs         []uint32
-	Listen, WebConfig string // empty is none; port 0 asks for a free one
-	// APIListen is empty where the API is not served over TCP.
+// Given says what was named and is not the default.
+type Given struct{ Workspace, Roots, Socket bool }
+
+// Log is what the log holds and how it is written.
+type Log struct{ Level, Format string }
+
+// Socket is the unix socket.
+type Socket struct {
+	Path      string // a relative one is below the working directory
+	Mode      fs.FileMode
+	WriteUIDs []uint32
+}
+
+// TCP are the listeners beside the socket. An empty address is none, port 0 asks for a free one.
+type TCP struct {
+	Listen, WebConfig    string
 	APIListen, APITokens string
 	Console              bool     // needs APIListen
-	APIAllowOrigins      []string // as browsers send them
-	StateDir             string   // or [StateNone]
-
-	LogLevel, LogFormat string
-
-	// MaxWait is never less than Debounce.
-	Settle, Debounce, MaxWait time.Duration
-	Resync, DeleteGrace       time.Duration
-	Watch                     string
-
-	// Platforms are the sides with a registry endpoint, at least one. Flags and variables set the first.
-	Platforms      []Platform
-	AgentURL       string // where it is empty, what the platform already holds stays
-	AgentWorkspace string // empty is the same as Workspace
-	CardMaxBytes   int    // 0 means unbounded
-
-	EnvironmentFile string // empty is none; it need not exist yet
-	// EnvironmentOwn is block, warn, or auto, which leaves it to the caller to find out whether this is a container.
-	EnvironmentOwn     string
-	MinimumTrust       pannier.Trust
-	Scan               string // one of [ScanOff], [ScanReport] and [ScanEnforce]
-	ScanInstallers     string
-	InstallTrust       pannier.Trust
-	Install            Install
-	PromotionHeartbeat bool
-	MCP                MCP
-	// PolicySkills is the gateway layer of policy, by slug. No entry leaves both switches open.
-	PolicySkills  map[string]pannier.Switches
-	PolicyProfile string // one of the Profile constants of package pannier
-	WidenTools    bool
-
-	PromptFormat   string // one of the names of publish/prompt
-	PromptMaxChars int    // 0 means no limit
-
-	TurnEvents     int // in a minute; 0 is none, [TurnEventsAll] no bound
-	TurnEventsText bool
-
-	Tools Tools
+	AllowOrigins         []string // as browsers send them
 }
+
+// Watch is how changes are noticed, and how long they wait.
+type Watch struct {
+	Mode             string
+	Settle, Debounce time.Duration
+	// MaxWait is the longest that a change waits: 3 s, or Debounce if that is longer.
+	MaxWait             time.Duration
+	Resync, DeleteGrace time.Duration
+}
+
+// Agent is how platforms and the prompt reach what the agent has.
+type Agent struct {
+	URL       string // where it is empty, what the platform already holds stays
+	Workspace string // empty is the same as that of the sidecar
+}
+
+// Environment is what requirements of skills are compared with.
+type Environment struct {
+	File string // empty is none; it need not exist yet
+	// Own is block, warn, or auto, which leaves it to the caller to find out whether this is a container.
+	Own string
+}
+
+// Policy is the gateway layer of policy, and the profile of turns.
+type Policy struct {
+	Skills  map[string]pannier.Switches // by slug; no entry leaves every switch open
+	Profile string                      // one of the Profile constants of package pannier
+}
+
+// Trust is how far uploaded skills are trusted, and what a skill needs to be usable.
+type Trust struct{ Install, Minimum pannier.Trust }
+
+// Prompt is the skills part of the system prompt.
+type Prompt struct {
+	Format   string // one of the names of publish/prompt
+	MaxChars int    // 0 means no limit
+}
+
+// TurnEvents is how many events of turns are recorded.
+type TurnEvents struct {
+	PerMinute int  // 0 is none, [TurnEventsAll] no bound
+	Text      bool // with the turns and all arguments
+}
+
+// The values of [Settings.MCP]: what hosts of the Model Context Protocol are served.
+const (
+	MCPOff       = "off"
+	MCPResources = "resources"
+	MCPTools     = "tools" // and resources
+)
 
 // PrivatePaths returns the files and directories that programs of skills must not read: workspace, roots, state, tokens and secrets.
 func (s Settings) PrivatePaths() []string {
@@ -95,7 +133,7 @@ func (s Settings) PrivatePaths() []string {
 	if s.StateDir != StateNone {
 		paths = append(paths, s.StateDir)
 	}
-	paths = append(paths, s.APITokens, s.WebConfig)
+	paths = append(paths, s.TCP.APITokens, s.TCP.WebConfig)
 	for _, p := range s.Platforms {
 		paths = append(paths, p.TokenFile)
 		for _, value := range p.Headers {
@@ -110,7 +148,16 @@ func (s Settings) PrivatePaths() []string {
 	return slices.DeleteFunc(paths, func(path string) bool { return path == "" })
 }
 
-// TurnEventsAll is the [Settings.TurnEvents] with which every turn is recorded.
+// The values of [Platform.Follow]: what tells of cards that were lost or replaced.
+const (
+	FollowOff = "off"
+	// FollowReadBack reads the card back after each push and every five minutes.
+	FollowReadBack = "read_back"
+	// FollowEvents follows the event stream too.
+	FollowEvents = "events"
+)
+
+// TurnEventsAll is the [TurnEvents.PerMinute] with which every turn is recorded.
 const TurnEventsAll = math.MaxInt
 
 // Install says whether clients may install skills. The other bounds of an archive follow from MaxCompressedBytes.
@@ -119,15 +166,11 @@ type Install struct {
 	MaxCompressedBytes int64
 }
 
-// MCP is how hosts of the Model Context Protocol are served.
-type MCP struct{ Enabled, Tools bool }
-
 // Platform is a side with a registry endpoint.
 type Platform struct {
 	// URL is the base address, http or https. Empty asks for the embedded development platform, [PlatformOff] for none;
 	// where there are several, each has one.
-	URL  string
-	Path string // starts with a slash
+	URL string
 	// WorkspaceID is the id that the platform knows the workspace by; unless it is set apart, [Settings.WorkspaceID].
 	WorkspaceID string
 	// TokenFile is read anew before each push. It need not exist. Empty means no token: only the first platform has a default,
@@ -136,7 +179,7 @@ type Platform struct {
 	// TokenChecked says that TokenFile is the default, in a directory of the workspace's owner.
 	TokenChecked bool
 	// Headers are sent with each request, by canonical name. The values are secrets: they must never reach a log.
-	Headers          map[string]string
-	CAFile           string // empty is none
-	ReadBack, Events bool
+	Headers map[string]string
+	CAFile  string // empty is none
+	Follow  string // one of [FollowOff], [FollowReadBack] and [FollowEvents]
 }

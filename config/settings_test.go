@@ -56,66 +56,51 @@ type sample struct {
 var samples = map[string]sample{
 	"workspace":                            {"/srv/agent", "", func(s config.Settings) any { return s.Workspace }, "/srv/agent"},
 	"workspace_id":                         {"ws-1", "", func(s config.Settings) any { return s.WorkspaceID }, "ws-1"},
-	"runtime":                              {"hermes", "", func(s config.Settings) any { return s.Runtime }, "hermes"},
-	"socket":                               {"/tmp/p.sock", "", func(s config.Settings) any { return s.Socket }, "/tmp/p.sock"},
-	"socket_mode":                          {"0600", "", func(s config.Settings) any { return s.SocketMode }, os.FileMode(0o600)},
-	"write_uids":                           {"1000, 0", "[1000, 0]", func(s config.Settings) any { return s.WriteUIDs }, []uint32{1000, 0}},
-	"listen":                               {":9090", "':9090'", func(s config.Settings) any { return s.Listen }, ":9090"},
-	"web_config":                           {"/web.yml", "", func(s config.Settings) any { return s.WebConfig }, "/web.yml"},
+	"socket":                               {"/tmp/p.sock", "", func(s config.Settings) any { return s.Socket.Path }, "/tmp/p.sock"},
+	"socket_mode":                          {"0600", "", func(s config.Settings) any { return s.Socket.Mode }, os.FileMode(0o600)},
+	"write_uids":                           {"1000, 0", "[1000, 0]", func(s config.Settings) any { return s.Socket.WriteUIDs }, []uint32{1000, 0}},
+	"listen":                               {":9090", "':9090'", func(s config.Settings) any { return s.TCP.Listen }, ":9090"},
+	"web_config":                           {"/web.yml", "", func(s config.Settings) any { return s.TCP.WebConfig }, "/web.yml"},
 	"state_dir":                            {"/s", "", func(s config.Settings) any { return s.StateDir }, "/s"},
-	"log_level":                            {"trace", "", func(s config.Settings) any { return s.LogLevel }, "trace"},
-	"log_format":                           {"json", "", func(s config.Settings) any { return s.LogFormat }, "json"},
+	"log_level":                            {"trace", "", func(s config.Settings) any { return s.Log.Level }, "trace"},
+	"log_format":                           {"json", "", func(s config.Settings) any { return s.Log.Format }, "json"},
 	"roots":                                {"more", "[{path: more}]", func(s config.Settings) any { return s.Roots }, []pannier.Root{{Path: "/configs/more", Name: "more", Kind: "workspace", Trust: pannier.TrustVerified, Implicit: true}}},
 	"skip":                                 {"a, b", "[a, b]", func(s config.Settings) any { return s.Skip }, []string{"a", "b"}},
 	"max_dirs":                             {"30", "", func(s config.Settings) any { return s.MaxDirs }, 30},
-	"settle":                               {"0", "", func(s config.Settings) any { return s.Settle }, time.Duration(0)},
-	"debounce":                             {"1s", "", func(s config.Settings) any { return s.Debounce }, time.Second},
-	"max_wait":                             {"1m30s", "", func(s config.Settings) any { return s.MaxWait }, 90 * time.Second},
-	"resync":                               {"0s", "", func(s config.Settings) any { return s.Resync }, time.Duration(0)},
-	"watch":                                {"poll", "", func(s config.Settings) any { return s.Watch }, "poll"},
+	"settle":                               {"0", "", func(s config.Settings) any { return s.Watch.Settle }, time.Duration(0)},
+	"debounce":                             {"1s", "", func(s config.Settings) any { return s.Watch.Debounce }, time.Second},
+	"resync":                               {"0s", "", func(s config.Settings) any { return s.Watch.Resync }, time.Duration(0)},
+	"watch":                                {"poll", "", func(s config.Settings) any { return s.Watch.Mode }, "poll"},
 	"platform.url":                         {"https://p:8080/x", "", func(s config.Settings) any { return s.Platforms[0].URL }, "https://p:8080/x"},
-	"platform.path":                        {"/card", "", func(s config.Settings) any { return s.Platforms[0].Path }, "/card"},
 	"platform.workspace_id":                {"theirs", "", func(s config.Settings) any { return s.Platforms[0].WorkspaceID }, "theirs"},
 	"platform.token_file":                  {"/t", "", func(s config.Settings) any { return s.Platforms[0].TokenFile }, "/t"},
 	"platform.headers":                     {"x-tenant=a=b", "{x-tenant: a=b}", func(s config.Settings) any { return s.Platforms[0].Headers }, map[string]string{"X-Tenant": "a=b"}},
 	"platform.ca_file":                     {"/ca.pem", "", func(s config.Settings) any { return s.Platforms[0].CAFile }, "/ca.pem"},
-	"platform.events":                      {"false", "", func(s config.Settings) any { return s.Platforms[0].Events }, false},
-	"platform.read_back":                   {"false", "", func(s config.Settings) any { return s.Platforms[0].ReadBack }, false},
-	"card_max_bytes":                       {"1000", "", func(s config.Settings) any { return s.CardMaxBytes }, 1000},
-	"agent_url":                            {"http://agent:1", "", func(s config.Settings) any { return s.AgentURL }, "http://agent:1"},
-	"agent_workspace":                      {"/workspace", "", func(s config.Settings) any { return s.AgentWorkspace }, "/workspace"},
-	"environment.file":                     {"/run/env.json", "", func(s config.Settings) any { return s.EnvironmentFile }, "/run/env.json"},
-	"environment.own":                      {"block", "", func(s config.Settings) any { return s.EnvironmentOwn }, "block"},
+	"platform.follow":                      {"read_back", "", func(s config.Settings) any { return s.Platforms[0].Follow }, config.FollowReadBack},
+	"agent_url":                            {"http://agent:1", "", func(s config.Settings) any { return s.Agent.URL }, "http://agent:1"},
+	"agent_workspace":                      {"/workspace", "", func(s config.Settings) any { return s.Agent.Workspace }, "/workspace"},
+	"environment.file":                     {"/run/env.json", "", func(s config.Settings) any { return s.Environment.File }, "/run/env.json"},
+	"environment.own":                      {"block", "", func(s config.Settings) any { return s.Environment.Own }, "block"},
 	"validation.allow_missing_frontmatter": {"true", "", func(s config.Settings) any { return s.AllowMissingFrontmatter }, true},
 	"validation.block":                     {"molecule_audit, agentskills_strict", "[molecule, agentskills, molecule_audit]", func(s config.Settings) any { return s.Block }, []string{"molecule_audit", "agentskills_strict"}},
-	"trust.install":                        {"untrusted", "", func(s config.Settings) any { return s.InstallTrust }, pannier.TrustUntrusted},
-	"delete_grace":                         {"5s", "", func(s config.Settings) any { return s.DeleteGrace }, 5 * time.Second},
-	"api_listen":                           {"127.0.0.1:8443", "", func(s config.Settings) any { return s.APIListen }, "127.0.0.1:8443"},
-	"api_tokens":                           {"/etc/tokens", "", func(s config.Settings) any { return s.APITokens }, "/etc/tokens"},
-	"console":                              {"true", "", func(s config.Settings) any { return s.Console }, true},
-	"api_allow_origins":                    {"https://a.example,http://b:8080", "['https://a.example', 'http://b:8080']", func(s config.Settings) any { return s.APIAllowOrigins }, []string{"https://a.example", "http://b:8080"}},
+	"trust.install":                        {"untrusted", "", func(s config.Settings) any { return s.Trust.Install }, pannier.TrustUntrusted},
+	"delete_grace":                         {"5s", "", func(s config.Settings) any { return s.Watch.DeleteGrace }, 5 * time.Second},
+	"api_listen":                           {"127.0.0.1:8443", "", func(s config.Settings) any { return s.TCP.APIListen }, "127.0.0.1:8443"},
+	"api_tokens":                           {"/etc/tokens", "", func(s config.Settings) any { return s.TCP.APITokens }, "/etc/tokens"},
+	"console":                              {"true", "", func(s config.Settings) any { return s.TCP.Console }, true},
+	"api_allow_origins":                    {"https://a.example,http://b:8080", "['https://a.example', 'http://b:8080']", func(s config.Settings) any { return s.TCP.AllowOrigins }, []string{"https://a.example", "http://b:8080"}},
 	"install.enabled":                      {"false", "", func(s config.Settings) any { return s.Install.Enabled }, false},
 	"install.max_compressed_bytes":         {"1000", "", func(s config.Settings) any { return s.Install.MaxCompressedBytes }, int64(1000)},
-	"mcp.enabled":                          {"false", "", func(s config.Settings) any { return s.MCP.Enabled }, false},
-	"mcp.tools":                            {"false", "", func(s config.Settings) any { return s.MCP.Tools }, false},
-	"promotion.heartbeat":                  {"true", "", func(s config.Settings) any { return s.PromotionHeartbeat }, true},
 	"scan":                                 {"enforce", "", func(s config.Settings) any { return s.Scan }, config.ScanEnforce},
-	"scan_installers":                      {"block", "", func(s config.Settings) any { return s.ScanInstallers }, "block"},
-	"trust.minimum":                        {"community", "", func(s config.Settings) any { return s.MinimumTrust }, pannier.TrustCommunity},
-	"policy.skills":                        {"pdf:enabled=false", "{pdf: {enabled: false}}", func(s config.Settings) any { return s.PolicySkills }, map[string]pannier.Switches{"pdf": {Enabled: new(false)}}},
-	"policy.profile":                       {"full_auto", "", func(s config.Settings) any { return s.PolicyProfile }, "full_auto"},
-	"policy.widen_tools":                   {"true", "", func(s config.Settings) any { return s.WidenTools }, true},
-	"prompt.format":                        {"molecule_system", "", func(s config.Settings) any { return s.PromptFormat }, "molecule_system"},
-	"turn_events":                          {"all", "", func(s config.Settings) any { return s.TurnEvents }, config.TurnEventsAll},
-	"turn_events_text":                     {"true", "", func(s config.Settings) any { return s.TurnEventsText }, true},
+	"trust.minimum":                        {"community", "", func(s config.Settings) any { return s.Trust.Minimum }, pannier.TrustCommunity},
+	"policy.skills":                        {"pdf:enabled=false", "{pdf: {enabled: false}}", func(s config.Settings) any { return s.Policy.Skills }, map[string]pannier.Switches{"pdf": {Enabled: new(false)}}},
+	"policy.profile":                       {"full_auto", "", func(s config.Settings) any { return s.Policy.Profile }, "full_auto"},
+	"prompt.format":                        {"molecule_system", "", func(s config.Settings) any { return s.Prompt.Format }, "molecule_system"},
+	"turn_events":                          {"replay", "", func(s config.Settings) any { return s.TurnEvents }, config.TurnEvents{PerMinute: config.TurnEventsAll, Text: true}},
+	"mcp":                                  {"resources", "", func(s config.Settings) any { return s.MCP }, config.MCPResources},
+	"tools.trust":                          {"internal", "", func(s config.Settings) any { return s.Tools.Trust }, pannier.TrustInternal},
 	"tools.enabled":                        {"true", "", func(s config.Settings) any { return s.Tools.Enabled }, true},
-	"tools.kinds":                          {"http,python", "[http, python]", func(s config.Settings) any { return s.Tools.Kinds }, []pannier.RuntimeToolKind{"http", "python"}},
-	"tools.trust_shell":                    {"internal", "", func(s config.Settings) any { return s.Tools.Trust.Of(pannier.RuntimePython) }, pannier.TrustInternal},
-	"tools.trust_http":                     {"verified", "", func(s config.Settings) any { return s.Tools.Trust.Of(pannier.RuntimeHTTP) }, pannier.TrustVerified},
-	"tools.trust_proxy":                    {"untrusted", "", func(s config.Settings) any { return s.Tools.Trust.Of(pannier.RuntimeProxy) }, pannier.TrustUntrusted},
-	"tools.max_per_skill":                  {"3", "", func(s config.Settings) any { return s.Tools.MaxPerSkill }, 3},
-	"tools.require_scan":                   {"false", "", func(s config.Settings) any { return s.Tools.RequireScan }, false},
-	"tools.scripts":                        {"true", "", func(s config.Settings) any { return s.Tools.Scripts }, true},
+	"tools.kinds":                          {"http,script", "[http, script]", func(s config.Settings) any { return s.Tools.Kinds }, []pannier.RuntimeToolKind{"http", "script"}},
 	"tools.runner":                         {"self", "", func(s config.Settings) any { return s.Tools.Runner }, config.RunnerSelf},
 	"tools.runner_uids":                    {"1000, 7", "[1000, 7]", func(s config.Settings) any { return s.Tools.RunnerUIDs }, []uint32{1000, 7}},
 	"tools.call_uids":                      {"1000", "[1000]", func(s config.Settings) any { return s.Tools.CallUIDs }, []uint32{1000}},
@@ -127,12 +112,8 @@ var samples = map[string]sample{
 	"tools.secrets":                        {"KEY@api.example.com/a+b=@/run/key", "{KEY@api.example.com: {file: /run/key, skills: [a, b]}}", func(s config.Settings) any { return s.Tools.Secrets }, []config.ToolSecret{{Name: "KEY", Host: "api.example.com", File: "/run/key", Skills: []string{"a", "b"}}}},
 	"tools.project_dirs":                   {"/home/a/", "[/home/a/]", func(s config.Settings) any { return s.Tools.ProjectDirs }, []string{"/home/a"}},
 	"tools.timeout":                        {"5m", "", func(s config.Settings) any { return s.Tools.Timeout }, config.MaxToolTimeout},
-	"tools.max_calls":                      {"2", "", func(s config.Settings) any { return s.Tools.MaxCalls }, 2},
-	"tools.max_output_bytes":               {"1000", "", func(s config.Settings) any { return s.Tools.Bounds.OutputBytes }, int64(1000)},
-	"tools.max_memory_bytes":               {"1000", "", func(s config.Settings) any { return s.Tools.Bounds.MemoryBytes }, int64(1000)},
-	"tools.max_processes":                  {"10", "", func(s config.Settings) any { return s.Tools.Bounds.Processes }, 10},
-	"tools.max_file_bytes":                 {"1000", "", func(s config.Settings) any { return s.Tools.Bounds.FileBytes }, int64(1000)},
-	"prompt.max_chars":                     {"0", "", func(s config.Settings) any { return s.PromptMaxChars }, 0},
+	"tools.max_memory_bytes":               {"1000", "", func(s config.Settings) any { return s.Tools.MaxMemoryBytes }, int64(1000)},
+	"prompt.max_chars":                     {"0", "", func(s config.Settings) any { return s.Prompt.MaxChars }, 0},
 }
 
 // inFile returns a settings file with one key.
@@ -209,20 +190,25 @@ func TestDefaults(t *testing.T) {
 			MaxDepth:  6, MaxDirs: 20000, MaxSkillBytes: 1 << 20, MaxFrontmatterBytes: 64 << 10,
 		},
 		WorkspaceID: configsID,
-		Socket:      config.DefaultSocket(os.Geteuid(), "XDG_RUNTIME_DIR=/run/user/7"), SocketMode: 0o660,
-		StateDir: config.DefaultState(os.Geteuid(), "HOME=/home/ann"),
-		LogLevel: "info", LogFormat: "auto",
-		Settle: 100 * time.Millisecond, Debounce: 2 * time.Second, MaxWait: 3 * time.Second, Resync: 10 * time.Second, Watch: "auto",
-		Platforms:    []config.Platform{{Path: "/registry/update-card", WorkspaceID: configsID, TokenFile: "/configs/.auth_token", TokenChecked: true, ReadBack: true, Events: true}},
-		InstallTrust: pannier.TrustCommunity, DeleteGrace: 2 * time.Second,
-		Install:      config.Install{Enabled: true, MaxCompressedBytes: 100 << 20},
-		CardMaxBytes: 262144, EnvironmentOwn: "auto", MinimumTrust: pannier.TrustUntrusted, PolicyProfile: "default", Scan: config.ScanReport, ScanInstallers: "warn", PromptFormat: "compact", PromptMaxChars: 24000,
-		TurnEvents: 120, MCP: config.MCP{Enabled: true, Tools: true},
+		Socket:      config.Socket{Path: config.DefaultSocket(os.Geteuid(), "XDG_RUNTIME_DIR=/run/user/7"), Mode: 0o660},
+		StateDir:    config.DefaultState(os.Geteuid(), "HOME=/home/ann"),
+		Log:         config.Log{Level: "info", Format: "auto"},
+		Watch: config.Watch{
+			Mode: "auto", Settle: 100 * time.Millisecond, Debounce: 2 * time.Second, MaxWait: 3 * time.Second, Resync: 10 * time.Second,
+			DeleteGrace: 2 * time.Second,
+		},
+		Platforms:   []config.Platform{{WorkspaceID: configsID, TokenFile: "/configs/.auth_token", TokenChecked: true, Follow: config.FollowEvents}},
+		Environment: config.Environment{Own: "auto"},
+		Policy:      config.Policy{Profile: "default"},
+		Trust:       config.Trust{Install: pannier.TrustCommunity, Minimum: pannier.TrustUntrusted},
+		Scan:        config.ScanReport,
+		Prompt:      config.Prompt{Format: "compact", MaxChars: 24000},
+		TurnEvents:  config.TurnEvents{PerMinute: 120},
+		Install:     config.Install{Enabled: true, MaxCompressedBytes: 100 << 20},
+		MCP:         config.MCPTools,
 		Tools: config.Tools{
-			Kinds:       []pannier.RuntimeToolKind{pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy, pannier.RuntimePython},
-			Trust:       config.ToolTrust{Shell: pannier.TrustVerified, HTTP: pannier.TrustCommunity, Proxy: pannier.TrustCommunity},
-			MaxPerSkill: 64, RequireScan: true, Runner: config.RunnerNone, Sandbox: pannier.SandboxRequired, UID: 65534, Timeout: 20 * time.Second, MaxCalls: 8,
-			Bounds: pannier.ToolBounds{OutputBytes: 2 << 20, MemoryBytes: 512 << 20, Processes: 64, FileBytes: 64 << 20},
+			Kinds:  []pannier.RuntimeToolKind{pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy, pannier.RuntimePython},
+			Runner: config.RunnerNone, Sandbox: pannier.SandboxRequired, UID: 65534, Timeout: 20 * time.Second, MaxMemoryBytes: 512 << 20,
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -254,7 +240,7 @@ func TestFirstSourceDecides(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := mustLoad(t, tt.args, tt.env, tt.file)
-			got := []any{s.Workspace, s.WorkspaceGiven, s.Skip, s.Platforms[0].URL, s.Platforms[0].Headers}
+			got := []any{s.Workspace, s.Given.Workspace, s.Skip, s.Platforms[0].URL, s.Platforms[0].Headers}
 			if diff := cmp.Diff([]any{tt.workspace, true, tt.skip, tt.url, tt.headers}, got); diff != "" {
 				t.Error(diff)
 			}
@@ -263,15 +249,15 @@ func TestFirstSourceDecides(t *testing.T) {
 }
 
 func TestWhatIsOverriddenIsNotLookedAt(t *testing.T) {
-	s := mustLoad(t, []string{"--max-wait=20s"}, []string{"PANNIER_MAX_WAIT=x"}, "max_wait: [y]\n")
-	if s.MaxWait != 20*time.Second {
-		t.Errorf("max_wait %s, want that of the flag", s.MaxWait)
+	s := mustLoad(t, []string{"--debounce=20s"}, []string{"PANNIER_DEBOUNCE=x"}, "debounce: [y]\n")
+	if s.Watch.Debounce != 20*time.Second {
+		t.Errorf("debounce %s, want that of the flag", s.Watch.Debounce)
 	}
 }
 
 func TestMaxWaitFollowsDebounce(t *testing.T) {
-	if s := mustLoad(t, nil, []string{"PANNIER_DEBOUNCE=30s"}, ""); s.MaxWait != 30*time.Second {
-		t.Errorf("max_wait %s, want that of debounce, which alone is set", s.MaxWait)
+	if s := mustLoad(t, nil, []string{"PANNIER_DEBOUNCE=30s"}, ""); s.Watch.MaxWait != 30*time.Second {
+		t.Errorf("the longest wait is %s, want debounce, which is longer than 3s", s.Watch.MaxWait)
 	}
 }
 
@@ -303,7 +289,7 @@ func TestDerivedDefaults(t *testing.T) {
 		{"id of the path", []string{"--workspace=/configs/"}, nil, id, configsID},
 		{"id of the platform follows", []string{"--workspace-id=a"}, nil, func(s config.Settings) any { return s.Platforms[0].WorkspaceID }, "a"},
 		{"relative workspace", []string{"--workspace=x/../y"}, nil, func(s config.Settings) any { return s.Workspace }, filepath.Join(cwd, "y")},
-		{"nobody chose", nil, nil, func(s config.Settings) any { return s.WorkspaceGiven }, false},
+		{"nobody chose", nil, nil, func(s config.Settings) any { return s.Given.Workspace }, false},
 		{"token beside the workspace", []string{"--workspace=/w"}, nil, token, "/w/.auth_token"},
 		{"token where the agent says", []string{"--workspace=/w"}, []string{"CONFIGS_DIR=/c"}, token, "/c/.auth_token"},
 		{"token that is given", []string{"--platform-token-file=t"}, []string{"CONFIGS_DIR=/c"}, token, "t"},
@@ -416,7 +402,7 @@ func TestPolicySkills(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, mustLoad(t, tt.args, tt.env, tt.file).PolicySkills); diff != "" {
+			if diff := cmp.Diff(tt.want, mustLoad(t, tt.args, tt.env, tt.file).Policy.Skills); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -21,7 +21,7 @@ func TestSocketPath(t *testing.T) {
 	}
 	named := file("named", "socket: /run/file.sock\nsettle: rubbish\nno_such_setting: 1\n")
 	broken, none := file("broken", "socket: [\n"), filepath.Join(dir, "none")
-	plain := mustLoad(t, nil, nil, "").Socket
+	plain := mustLoad(t, nil, nil, "").Socket.Path
 	for _, tt := range []struct {
 		name          string
 		args, environ []string

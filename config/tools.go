@@ -26,43 +26,25 @@ const (
 
 // Tools are how runtime tools of skills are planned and called.
 type Tools struct {
-	Enabled     bool
-	Kinds       []pannier.RuntimeToolKind // without [pannier.RuntimeScript]
-	Trust       ToolTrust
-	MaxPerSkill int
-	RequireScan bool
-	Scripts     bool
-	Runner      string // one of the Runner constants
-	Sandbox     string // one of the Sandbox constants of package pannier
-	Network     bool
-	UID         uint32 // of tools, where the runner is root
-	Env         []string
-	HTTPAllow   []string
-	Secrets     []ToolSecret
-	ProjectDirs []string
-	CallUIDs    []uint32
-	RunnerUIDs  []uint32
-	Timeout     time.Duration // at most [MaxToolTimeout]
-	MaxCalls    int
-	Bounds      pannier.ToolBounds
+	Enabled        bool
+	Kinds          []pannier.RuntimeToolKind
+	Trust          pannier.Trust // that a skill needs; empty is the default of each kind
+	Runner         string        // one of the Runner constants
+	Sandbox        string        // one of the Sandbox constants of package pannier
+	Network        bool
+	UID            uint32 // of tools, where the runner is root
+	Env            []string
+	HTTPAllow      []string
+	Secrets        []ToolSecret
+	ProjectDirs    []string
+	CallUIDs       []uint32
+	RunnerUIDs     []uint32
+	Timeout        time.Duration // at most [MaxToolTimeout]
+	MaxMemoryBytes int64
 }
 
 // MaxToolTimeout bounds [Tools.Timeout].
 const MaxToolTimeout = 300 * time.Second
-
-// ToolTrust is what the origin of a skill must be trusted at least for its tools of a kind.
-type ToolTrust struct{ Shell, HTTP, Proxy pannier.Trust }
-
-// Of returns the trust for a kind. What runs as a program takes that of a shell tool.
-func (t ToolTrust) Of(kind pannier.RuntimeToolKind) pannier.Trust {
-	switch kind {
-	case pannier.RuntimeHTTP:
-		return t.HTTP
-	case pannier.RuntimeProxy:
-		return t.Proxy
-	}
-	return t.Shell
-}
 
 // ToolSecret is a secret for headers of requests to one host, by tools of the skills with the slugs in Skills. Its value is in a file
 // or in a variable of the sidecar; the other one is empty.
@@ -75,25 +57,11 @@ var toolSettings = []setting{
 	one(setting{key: "tools.enabled", kind: kindBool, fallback: "false"}, "let clients call tools of skills",
 		func(d *draft) *bool { return &d.Tools.Enabled }, parseBool),
 	list(setting{key: "tools.kinds", single: "tools.kind", kind: "kinds", fallback: "shell,http,function_proxy,python"},
-		"kinds of tools that are accepted, separated by commas: shell, http, function_proxy, python",
+		"kinds of tools that are accepted, separated by commas: shell, http, function_proxy, python, script (executables in scripts/)",
 		texts(func(d *draft) *[]pannier.RuntimeToolKind { return &d.Tools.Kinds }, parseToolKind)),
-	word(setting{key: "tools.trust_shell", kind: "level", fallback: "verified"},
-		"trust that a skill needs for tools that run a program: untrusted, community, verified or internal",
-		func(d *draft) *pannier.Trust { return &d.Tools.Trust.Shell }, pannier.TrustLevels()...),
-	word(setting{key: "tools.trust_http", kind: "level", fallback: "community"},
-		"trust that a skill needs for tools that send a request: untrusted, community, verified or internal",
-		func(d *draft) *pannier.Trust { return &d.Tools.Trust.HTTP }, pannier.TrustLevels()...),
-	word(setting{key: "tools.trust_proxy", kind: "level", fallback: "community"},
-		"trust that a skill needs for tools that stand for one of the agent: untrusted, community, verified or internal",
-		func(d *draft) *pannier.Trust { return &d.Tools.Trust.Proxy }, pannier.TrustLevels()...),
-	one(setting{key: "tools.max_per_skill", kind: "n", fallback: "64"}, "most tools of one skill",
-		func(d *draft) *int { return &d.Tools.MaxPerSkill }, atLeast[int](1)),
-	one(setting{key: "tools.require_scan", kind: kindBool, fallback: "true"},
-		"refuse calls of tools of a skill that was not scanned as it is now",
-		func(d *draft) *bool { return &d.Tools.RequireScan }, parseBool),
-	one(setting{key: "tools.scripts", kind: kindBool, fallback: "false"},
-		"offer each executable in scripts/ as a tool with a list of arguments",
-		func(d *draft) *bool { return &d.Tools.Scripts }, parseBool),
+	word(setting{key: "tools.trust", kind: "level", told: "verified for programs, community for requests and proxies"},
+		"trust that a skill needs for its tools of every kind: untrusted, community, verified or internal",
+		func(d *draft) *pannier.Trust { return &d.Tools.Trust }, pannier.TrustLevels()...),
 	word(setting{key: "tools.runner", kind: "where", fallback: RunnerNone},
 		"where tools run: none, agent (pannier runner in the agent's container), or self (the sidecar's container)",
 		func(d *draft) *string { return &d.Tools.Runner }, RunnerNone, RunnerAgent, RunnerSelf),
@@ -121,16 +89,8 @@ var toolSettings = []setting{
 		"directories, as the runner sees them, below which a call may let a tool write; repeatable", readProjectDirs),
 	one(setting{key: "tools.timeout", kind: "duration", fallback: "20s"}, "longest call of a tool; 5m at most",
 		func(d *draft) *time.Duration { return &d.Tools.Timeout }, parseToolTimeout),
-	one(setting{key: "tools.max_calls", kind: "n", fallback: "8"}, "calls of tools that run at a time; eight times as many wait",
-		func(d *draft) *int { return &d.Tools.MaxCalls }, atLeast[int](1)),
-	one(setting{key: "tools.max_output_bytes", kind: "bytes", fallback: "2097152"}, "most output of a call that is kept",
-		func(d *draft) *int64 { return &d.Tools.Bounds.OutputBytes }, atLeast[int64](1)),
 	one(setting{key: "tools.max_memory_bytes", kind: "bytes", fallback: "536870912"}, "most memory of each process of a tool, not of the call",
-		func(d *draft) *int64 { return &d.Tools.Bounds.MemoryBytes }, atLeast[int64](1)),
-	one(setting{key: "tools.max_processes", kind: "n", fallback: "64"}, "most processes and threads of a tool",
-		func(d *draft) *int { return &d.Tools.Bounds.Processes }, atLeast[int](1)),
-	one(setting{key: "tools.max_file_bytes", kind: "bytes", fallback: "67108864"}, "largest file that a tool can write",
-		func(d *draft) *int64 { return &d.Tools.Bounds.FileBytes }, atLeast[int64](1)),
+		func(d *draft) *int64 { return &d.Tools.MaxMemoryBytes }, atLeast[int64](1)),
 }
 
 // checkTools refuses to run tools in the sidecar's container without the whole sandbox.
@@ -143,7 +103,7 @@ func (l *settingsLoader) checkTools() {
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func parseToolKind(text string) (pannier.RuntimeToolKind, *Fault) {
-	return oneOf([]pannier.RuntimeToolKind{pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy, pannier.RuntimePython}, text)
+	return oneOf([]pannier.RuntimeToolKind{pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy, pannier.RuntimePython, pannier.RuntimeScript}, text)
 }
 
 func parseToolUID(text string) (uint32, *Fault) {

@@ -15,7 +15,7 @@ func TestToolFaults(t *testing.T) {
 		{"PANNIER_TOOLS_UID=0", "tools do not run as root"},
 		{"PANNIER_TOOLS_TIMEOUT=6m", "is not between 1s and 5m"},
 		{"PANNIER_TOOLS_TIMEOUT=0", "is not between 1s and 5m"},
-		{"PANNIER_TOOLS_KIND=script", "is none of the possible words"},
+		{"PANNIER_TOOLS_KIND=binary", "is none of the possible words"},
 		{"PANNIER_TOOLS_HTTP_ALLOW=http://x", "is not a host"},
 		{"PANNIER_TOOLS_ENV=A=b", "is not the name of a variable"},
 		{"PANNIER_TOOLS_SECRET=KEY@h/a=s3cr3t", "the secret KEY has no source"},

@@ -11,7 +11,7 @@ func Module() sidecar.Module {
 	return sidecar.Module{
 		Name: "console",
 		Settings: func(s config.Settings) error {
-			if s.Console && s.APIListen == "" {
+			if s.TCP.Console && s.TCP.APIListen == "" {
 				return &sidecar.Error{
 					Message: "console needs api_listen: the socket is not reached by a browser",
 					Hint:    "give --api-listen too, or run `pannier console`",
@@ -20,11 +20,11 @@ func Module() sidecar.Module {
 			return nil
 		},
 		Page: func(s config.Settings) *api.Page {
-			if !s.Console {
+			if !s.TCP.Console {
 				return nil
 			}
 			return &api.Page{
-				Handler: Handler(Options{Mode: ModeToken, EmbedOrigins: s.APIAllowOrigins}),
+				Handler: Handler(Options{Mode: ModeToken, EmbedOrigins: s.TCP.AllowOrigins}),
 				IsPath:  func(path string) bool { return path == "/" || IsPath(path) },
 			}
 		},

@@ -37,7 +37,7 @@ func newBench(t *testing.T, dir string, store *state.Store, change ...func(*Opti
 		Roots: []pannier.Root{{Path: filepath.Join(dir, "skills"), Name: "skills", Kind: pannier.SourceWorkspace, Implicit: true}},
 	}
 	o := Options{
-		Rules: rules, Registry: registry.New(registry.Options{}), Verdicts: verdicts, Installers: "warn",
+		Rules: rules, Registry: registry.New(registry.Options{}), Verdicts: verdicts,
 		Emit: func(pannier.EventType, any) {}, Registerer: prometheus.NewRegistry(), Logger: hclog.NewNullLogger(),
 	}
 	b := &bench{loader: loader.New(loader.Options{Rules: rules})} // removed skills are dropped at once

@@ -53,7 +53,7 @@ type waitingScan struct {
 // startScans sets up scans and their metrics.
 func (t *Tracker) startScans() {
 	t.scans.scan, t.scans.due, t.scans.putOff = t.Scan, make(chan struct{}, 1), map[string]time.Time{}
-	t.scans.ruleset = fmt.Sprintf("%d %s", scan.Version, t.o.Installers)
+	t.scans.ruleset = fmt.Sprintf("%d warn", scan.Version)
 	kept := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pannier_skill_scans_total", Help: "Security scans whose verdict was kept, by what they were made for and by their decision.",
 	}, []string{"origin", "decision"})
@@ -73,7 +73,7 @@ func (t *Tracker) Ruleset() string { return t.scans.ruleset }
 
 // ScanOptions returns those of the scan of a skill.
 func (t *Tracker) ScanOptions(kind pannier.SourceKind) scan.Options {
-	return scan.Options{Builtin: kind == pannier.SourceBundled, BlockInstallers: t.o.Installers == "block"}
+	return scan.Options{Builtin: kind == pannier.SourceBundled}
 }
 
 // Scan scans a skill directory as it is now.

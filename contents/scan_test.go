@@ -98,7 +98,4 @@ func TestOlderRulesAreScannedAgain(t *testing.T) {
 	if !slices.Equal(slugs, []string{"a"}) {
 		t.Errorf("scanned again: %q", slugs)
 	}
-	if other := newBench(t, w, state.Memory(), func(o *Options) { o.Installers = "block" }); other.Ruleset() == p.Ruleset() {
-		t.Error("scan_installers is no part of the rules")
-	}
 }

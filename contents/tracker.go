@@ -49,8 +49,6 @@ type Options struct {
 	Verdicts *Verdicts
 	// Enforce keeps a skill without a verdict from being used, and lets background scans block.
 	Enforce bool
-	// Installers is the setting scan_installers: "block" lets install commands block.
-	Installers string
 	// Read reads what turns and prompts show of the files of a skill; nil reads nothing.
 	Read func(context.Context, *pannier.Skill) (pannier.Contents, error)
 	// Restored is what the process before found, by path. It counts for each skill with the same SKILL.md until its files are

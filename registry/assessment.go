@@ -56,12 +56,10 @@ func (a *assessment) covers(in *Inputs) bool {
 	if a == nil {
 		return false
 	}
-	workspace := in.Workspace
-	workspace.Runtime = cmp.Or(in.Runtime, workspace.Runtime)
 	k := newKnown(in, newestJudges(in), a)
 	return k.same && k.policies && k.judges && k.config && in.Environment.Source == a.in.Environment.Source && in.Environment.Arch == a.in.Environment.Arch &&
 		slices.Equal(in.Catalog.Skills, a.in.Catalog.Skills) && slices.Equal(in.Catalog.Problems, a.in.Catalog.Problems) &&
-		slices.EqualFunc(in.Catalog.Locks, a.in.Catalog.Locks, slices.Equal) && reflect.DeepEqual(workspace, a.in.Workspace)
+		slices.EqualFunc(in.Catalog.Locks, a.in.Catalog.Locks, slices.Equal) && reflect.DeepEqual(in.Workspace, a.in.Workspace)
 }
 
 // judge judges the choices, which are ordered by slug and precedence.
@@ -183,7 +181,7 @@ func newKnown(in *Inputs, judges []Judge, last *assessment) *known {
 		list:     last.list,
 		policies: samePolicies(in, before),
 		judges:   slices.EqualFunc(judges, last.judges, func(a, b Judge) bool { return a.Version == b.Version }),
-		same: cmp.Or(in.Runtime, in.Workspace.Runtime) == before.Workspace.Runtime && in.MinimumTrust == before.MinimumTrust &&
+		same: in.Workspace.Runtime == before.Workspace.Runtime && in.MinimumTrust == before.MinimumTrust &&
 			in.Environment.Lenient == before.Environment.Lenient && in.Environment.SameFacts(before.Environment),
 		config: slices.Equal(in.Config, before.Config),
 	}

@@ -12,7 +12,6 @@ import (
 // assess makes a snapshot of its inputs, all but version, time and digest. It shares with the last one, which may be nil, the entries of
 // which nothing changed. The result is the same without a last one.
 func assess(in Inputs, last *assessment) (*pannier.Snapshot, *assessment) {
-	in.Workspace.Runtime = cmp.Or(in.Runtime, in.Workspace.Runtime)
 	if last != nil && samePolicies(&in, &last.in) {
 		in.Policies = last.in.Policies
 	} else {

@@ -116,7 +116,7 @@ func (d draw) policies() pannier.Policies {
 var places = []string{"skills/a", "skills/b", "skills/x/a", "skills/x/b", "skills/y/c", "managed/a", "managed/x/b"}
 
 func (d draw) inputs() registry.Inputs {
-	in := registry.Inputs{Workspace: d.workspace(), Environment: d.environment(), Policies: d.policies(), Runtime: d.one("", "", "x")}
+	in := registry.Inputs{Workspace: d.workspace(), Environment: d.environment(), Policies: d.policies()}
 	for _, where := range d.some(places...) {
 		in.Catalog.Skills = append(in.Catalog.Skills, d.skill(where))
 	}
@@ -142,7 +142,7 @@ func (d draw) changed(in registry.Inputs) registry.Inputs {
 	case 4:
 		in.Environment = d.environment()
 	case 5:
-		in.Runtime = d.one("", "x", "y")
+		in.Workspace.Runtime = d.one("", "x", "y")
 	case 6:
 		in.Catalog.Problems = []pannier.Problem{{Code: "p", Field: d.one("f", "g"), Message: "m"}}
 	case 7:

@@ -134,13 +134,11 @@ func TestProblemsAreNotShared(t *testing.T) {
 	}
 }
 
-func TestRuntimeOfSettingsOverridesConfig(t *testing.T) {
+func TestRuntimeOfConfig(t *testing.T) {
 	skill := skillAt("skills/a", func(s *pannier.Skill) { s.Runtimes = []string{"claude-code"} })
-	for runtime, want := range map[string]pannier.State{"": pannier.StateIneligible, "claude-code": pannier.StateEligible} {
-		in := of(pannier.Workspace{Runtime: "crewai"}, skill)
-		in.Runtime = runtime
-		if _, _, state := judged(t, in); state != want {
-			t.Errorf("settings say %q: %s, want %s", runtime, state, want)
+	for runtime, want := range map[string]pannier.State{"crewai": pannier.StateIneligible, "claude-code": pannier.StateEligible} {
+		if _, _, state := judged(t, of(pannier.Workspace{Runtime: runtime}, skill)); state != want {
+			t.Errorf("config.yaml says %q: %s, want %s", runtime, state, want)
 		}
 	}
 }

@@ -30,8 +30,6 @@ type Inputs struct {
 	Config []string
 	// Judges say what modules know of skills. Each returns its newest [Judge]; the list does not change while the registry is used.
 	Judges []func() Judge
-	// Runtime names the agent's adapter; empty leaves it to config.yaml.
-	Runtime string
 	// Paced is [pannier.Snapshot.Paced]. It counts for one update.
 	Paced bool
 }

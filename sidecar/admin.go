@@ -22,7 +22,7 @@ func (c *core) openAdmin(ctx context.Context, reg prometheus.Registerer, scanDir
 	dir := c.state
 	verdicts := dir.policy.Verdicts
 	c.contents = contents.New(contents.Options{
-		Rules: c.rules, Registry: c.registry, Verdicts: verdicts, Enforce: c.settings.Scan == config.ScanEnforce, Installers: c.settings.ScanInstallers,
+		Rules: c.rules, Registry: c.registry, Verdicts: verdicts, Enforce: c.settings.Scan == config.ScanEnforce,
 		Read: c.loader.Contents, Restored: dir.contents.Read(), Keep: dir.contents.Put, Emit: c.events.Emit, Registerer: reg, Logger: c.log,
 	})
 	installs, err := c.openInstalls(ctx, reg, scanDirs)
@@ -36,7 +36,7 @@ func (c *core) openAdmin(ctx context.Context, reg prometheus.Registerer, scanDir
 			ApplyVerdict: c.contents.Apply,
 		},
 		Activity: func(ctx context.Context, p pannier.Promotion) []pannier.ActivityResult {
-			return c.platforms.promote(ctx, p, c.settings.PromotionHeartbeat)
+			return c.platforms.promote(ctx, p)
 		},
 		PolicyPath:  c.policyPath,
 		Acknowledge: c.acknowledge,

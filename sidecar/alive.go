@@ -42,7 +42,7 @@ func (c *core) overdue() error {
 	if at := c.lastScan.Load(); at != nil && c.watched() {
 		last = *at
 	}
-	return alive(time.Now(), last, c.settings.Resync)
+	return alive(time.Now(), last, c.settings.Watch.Resync)
 }
 
 // overdueConditions report in health what /livez reports.
@@ -64,7 +64,7 @@ func (c *core) socketConditions() []pannier.Condition {
 		return nil
 	}
 	return []pannier.Condition{{
-		Code: "socket_lost", Severity: pannier.SeverityError, Subject: c.settings.Socket, Message: err.Error(),
+		Code: "socket_lost", Severity: pannier.SeverityError, Subject: c.settings.Socket.Path, Message: err.Error(),
 		Hint: "remove what stands in the way; the sidecar tries again each second, and keeps the connections that it has",
 	}}
 }

@@ -33,28 +33,28 @@ type apiListener struct {
 
 // listenAPI opens the listener, nil where the settings have none.
 func listenAPI(ctx context.Context, s config.Settings, modules []Module, log hclog.Logger) (*apiListener, error) {
-	if s.APIListen == "" {
-		if len(s.APIAllowOrigins) > 0 {
+	if s.TCP.APIListen == "" {
+		if len(s.TCP.AllowOrigins) > 0 {
 			return nil, &Error{Message: "api_allow_origins needs api_listen: the socket is not reached by a browser", Hint: "give --api-listen too"}
 		}
 		return nil, nil
 	}
-	if s.APITokens == "" {
+	if s.TCP.APITokens == "" {
 		return nil, &Error{
 			Message: "api_listen needs api_tokens: without tokens every client would be refused",
 			Hint:    "make a token with `pannier token NAME SCOPE --append FILE`, and name the file with --api-tokens",
 		}
 	}
 	log = log.Named("tcp")
-	tokens, err := openTokens(s.APITokens, log)
+	tokens, err := openTokens(s.TCP.APITokens, log)
 	if err != nil {
 		return nil, err
 	}
-	ln, err := listenTCP(ctx, s.APIListen, "--api-listen", s.WebConfig)
+	ln, err := listenTCP(ctx, s.TCP.APIListen, "--api-listen", s.TCP.WebConfig)
 	if err != nil {
 		return nil, err
 	}
-	a := &apiListener{Listener: ln, tokens: tokens, webConfig: s.WebConfig, log: log, browsers: api.Browsers{Origins: s.APIAllowOrigins}}
+	a := &apiListener{Listener: ln, tokens: tokens, webConfig: s.TCP.WebConfig, log: log, browsers: api.Browsers{Origins: s.TCP.AllowOrigins}}
 	for _, m := range modules {
 		if m.Page == nil {
 			continue

@@ -111,7 +111,7 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 	c.onEnvironmentChange = func(env pannier.Environment) { c.events.Emit(pannier.EventEnvironmentChanged, env.Changed()) }
 	var err error
 	c.watcher, err = watcher.New(watcher.Options{
-		Rules: c.rules, Settle: s.Settle, MaxWait: s.MaxWait, Resync: s.Resync, Mode: watcher.Mode(s.Watch),
+		Rules: c.rules, Settle: s.Watch.Settle, MaxWait: s.Watch.MaxWait, Resync: s.Watch.Resync, Mode: watcher.Mode(s.Watch.Mode),
 		Logger: log, Registerer: reg,
 	})
 	if err != nil {
@@ -141,7 +141,7 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Options) (*api.Handler, error) {
 	so := c.serviceOptions()
 	so.Rescan, so.Emit, so.Audit, so.Logger, so.Registerer = c.rescan, c.events.Emit, c.state.audit, c.log.Named("api"), reg
-	so.Rights = service.Rights{WriteUIDs: c.settings.WriteUIDs, CallUIDs: c.settings.Tools.CallUIDs}
+	so.Rights = service.Rights{WriteUIDs: c.settings.Socket.WriteUIDs, CallUIDs: c.settings.Tools.CallUIDs}
 	so.Tools = c.tools
 	if c.uploads != nil {
 		so.Uploads = c.uploads

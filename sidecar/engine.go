@@ -49,16 +49,16 @@ type engine struct {
 // newEngine returns an engine before its first scan. o is what the registry has to know beside its inputs.
 func newEngine(s config.Settings, environ []string, o registry.Options) *engine {
 	judgedBy := newEnvironments(s, environ)
-	o.Inputs.Environment, o.Inputs.Runtime, o.Inputs.Policies.Gateway = judgedBy.effective(), s.Runtime, s.PolicySkills
-	o.Inputs.MinimumTrust = s.MinimumTrust
+	o.Inputs.Environment, o.Inputs.Policies.Gateway = judgedBy.effective(), s.Policy.Skills
+	o.Inputs.MinimumTrust = s.Trust.Minimum
 	e := &engine{
 		environments: judgedBy,
 		settings:     s,
 		rules:        s.DiscoveryRules,
-		loader:       loader.New(loader.Options{Rules: s.DiscoveryRules, DeleteGrace: s.DeleteGrace}),
-		workspace:    config.NewWorkspaceReader(s.Workspace, s.DeleteGrace),
+		loader:       loader.New(loader.Options{Rules: s.DiscoveryRules, DeleteGrace: s.Watch.DeleteGrace}),
+		workspace:    config.NewWorkspaceReader(s.Workspace, s.Watch.DeleteGrace),
 		registry:     registry.New(o),
-		cards:        cardCache{builder: card.NewBuilder(card.Options{URL: s.AgentURL, MaxBytes: s.CardMaxBytes})},
+		cards:        cardCache{builder: card.NewBuilder(card.Options{URL: s.Agent.URL, MaxBytes: maxCardBytes})},
 	}
 	e.resolver = &resolve.Resolver{Rules: e.turnRules()}
 	e.setContents(nil)
@@ -235,7 +235,7 @@ func (e *engine) serviceOptions() service.Options {
 		},
 		Directory: func(s *pannier.Skill) string { return filepath.Dir(prompt.Location(s, e.agentWorkspace())) },
 	}
-	if !e.settings.TurnEventsText {
+	if !e.settings.TurnEvents.Text {
 		o.Mask = scan.MaskSecrets
 	}
 	return o
@@ -245,45 +245,50 @@ func (e *engine) serviceOptions() service.Options {
 func (e *engine) turnOptions(decides *service.Service) turn.Options {
 	return turn.Options{
 		Service: decides, Resolve: e.resolver.Resolve, Resources: e.loader.Resources, AgentWorkspace: e.agentWorkspace(),
-		Format: e.settings.PromptFormat, MaxChars: e.settings.PromptMaxChars,
-		Events: turn.Events{PerMinute: e.settings.TurnEvents, Text: e.settings.TurnEventsText, Mask: scan.MaskSecrets},
+		Format: e.settings.Prompt.Format, MaxChars: e.settings.Prompt.MaxChars,
+		Events: turn.Events{PerMinute: e.settings.TurnEvents.PerMinute, Text: e.settings.TurnEvents.Text, Mask: scan.MaskSecrets},
 	}
 }
 
 // card returns the agent card of the newest snapshot, which must be there.
 func (e *engine) card() card.Card { return e.cards.get(e.registry.Current()) }
 
+// maxCardBytes bounds a card; a larger one is trimmed.
+const maxCardBytes = 256 << 10
+
 // turnRules returns the part of policy that is about turns.
 func (e *engine) turnRules() resolve.Rules {
 	t := e.settings.Tools
-	return resolve.Rules{WidenTools: e.settings.WidenTools, Profile: e.settings.PolicyProfile, Tooling: resolve.ToolRules{
-		Enabled: t.Enabled, Kinds: t.Kinds, Scripts: t.Scripts, Trust: t.Trust.Of, MaxPerSkill: t.MaxPerSkill,
+	return resolve.Rules{Profile: e.settings.Policy.Profile, Tooling: resolve.ToolRules{
+		Enabled: t.Enabled, Kinds: t.Kinds, Scripts: slices.Contains(t.Kinds, pannier.RuntimeScript), Trust: toolTrust(t),
 	}}
+}
+
+// toolTrust returns the trust that a skill needs for its tools of a kind.
+func toolTrust(t config.Tools) func(pannier.RuntimeToolKind) pannier.Trust {
+	if t.Trust == "" {
+		return resolve.ToolTrust
+	}
+	return func(pannier.RuntimeToolKind) pannier.Trust { return t.Trust }
 }
 
 // openToolsProblems reports that skills may add to the tools of an agent, where policy allows it. A reader of the workspace has to
 // see that later. It is part of the snapshot, so that turns which are resolved by other rules have another digest.
 func (e *engine) openToolsProblems() []pannier.Problem {
-	var setting string
-	switch {
-	case e.settings.PolicyProfile == pannier.ProfileFullAuto:
-		setting = "policy.profile: full_auto"
-	case e.settings.WidenTools:
-		setting = "policy.widen_tools: true"
-	default:
+	if e.settings.Policy.Profile != pannier.ProfileFullAuto {
 		return nil
 	}
 	return []pannier.Problem{{
 		Code: "policy.tools.open", Severity: pannier.SeverityInfo, Path: "pannier.yaml",
-		Message: "the settings say " + setting + ", so the skills of a turn may add to the tools of the agent",
+		Message: "the settings say policy.profile: full_auto, so the skills of a turn may add to the tools of the agent",
 		Hint:    "leave it out where skills come from others; they can then only narrow them",
 	}}
 }
 
 // agentWorkspace returns the workspace's path as the agent sees it.
 func (e *engine) agentWorkspace() string {
-	if e.settings.AgentWorkspace != "" {
-		return e.settings.AgentWorkspace
+	if e.settings.Agent.Workspace != "" {
+		return e.settings.Agent.Workspace
 	}
 	return e.settings.Workspace
 }

@@ -25,7 +25,7 @@ type environments struct {
 }
 
 func newEnvironments(s config.Settings, environ []string) *environments {
-	return &environments{own: OwnEnvironment(environ, s.EnvironmentOwn), file: config.NewEnvironmentReader(s.EnvironmentFile)}
+	return &environments{own: OwnEnvironment(environ, s.Environment.Own), file: config.NewEnvironmentReader(s.Environment.File)}
 }
 
 // readFile reads the file and returns what is wrong with it, and whether the agent has written it since the last call.

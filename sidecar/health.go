@@ -19,7 +19,7 @@ var startedAt = time.Now()
 // newHealth returns the health before the first scan, without conditions.
 func newHealth(s config.Settings, b Build) pannier.Health {
 	return pannier.Health{
-		Version: b.Version, Commit: b.Commit, StartedAt: startedAt.UTC(), Socket: s.Socket,
+		Version: b.Version, Commit: b.Commit, StartedAt: startedAt.UTC(), Socket: s.Socket.Path,
 		Workspace: s.Workspace, WorkspaceID: s.WorkspaceID, Skills: countStates(nil),
 		Conditions: []pannier.Condition{}, Push: []pannier.PushHealth{},
 	}
@@ -125,7 +125,7 @@ func (c *core) watchConditions(watch pannier.WatchHealth) []pannier.Condition {
 	}
 	if watch.Problem != "" && len(conditions) == 0 {
 		conditions = append(conditions, condition("watch_degraded", pannier.SeverityWarning, c.settings.Workspace,
-			watch.Problem, "until this is fixed, changes are found every "+c.settings.Resync.String()+" only"))
+			watch.Problem, "until this is fixed, changes are found every "+c.settings.Watch.Resync.String()+" only"))
 	}
 	return conditions
 }

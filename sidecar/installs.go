@@ -53,7 +53,7 @@ func (c *core) openInstalls(ctx context.Context, reg prometheus.Registerer, look
 	most := c.settings.Install.MaxCompressedBytes
 	o := admin.InstallOptions{
 		Archive:       archive.Limits{MaxUncompressed: unpacked * most, MaxFile: most / 2, MaxEntries: maxEntries},
-		MaxCompressed: most, Trust: c.settings.InstallTrust, Current: c.registry.Current,
+		MaxCompressed: most, Trust: c.settings.Trust.Install, Current: c.registry.Current,
 		Preflight: c.registry.Preflight, Rescan: look,
 	}
 	scratch, err := c.scratch()
@@ -64,7 +64,7 @@ func (c *core) openInstalls(ctx context.Context, reg prometheus.Registerer, look
 	}
 	// Repaired even where nothing may be installed any more: what is half done is so all the same.
 	if o.Store, err = install.Open(ctx, install.Options{
-		Rules: rules, Trust: c.settings.InstallTrust, Scan: c.contents.ScanOptions(pannier.SourceWorkspace), Scratch: scratch, Logger: c.log,
+		Rules: rules, Trust: c.settings.Trust.Install, Scan: c.contents.ScanOptions(pannier.SourceWorkspace), Scratch: scratch, Logger: c.log,
 	}); err != nil {
 		return o, fmt.Errorf("open what is installed: %w", err)
 	}

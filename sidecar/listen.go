@@ -34,16 +34,16 @@ const (
 // listen opens the TCP listener for metrics and probes, nil where the settings have none, and checks its web
 // configuration, so that a sidecar that could not serve it does not start.
 func listen(ctx context.Context, s config.Settings) (net.Listener, error) {
-	if s.Listen == "" {
-		if s.WebConfig != "" && s.APIListen == "" {
+	if s.TCP.Listen == "" {
+		if s.TCP.WebConfig != "" && s.TCP.APIListen == "" {
 			return nil, &Error{
-				Message: fmt.Sprintf("web_config %s is for a TCP listener, and there is none", s.WebConfig),
+				Message: fmt.Sprintf("web_config %s is for a TCP listener, and there is none", s.TCP.WebConfig),
 				Hint:    "give --listen or --api-listen too, or leave --web-config out",
 			}
 		}
 		return nil, nil
 	}
-	return listenTCP(ctx, s.Listen, "--listen", s.WebConfig)
+	return listenTCP(ctx, s.TCP.Listen, "--listen", s.TCP.WebConfig)
 }
 
 // listenTCP opens a listener for an address that a flag gives.
@@ -181,20 +181,20 @@ func capacityConditions(now api.Capacity) []pannier.Condition {
 
 func socketError(err error, s config.Settings) error {
 	e := &Error{Message: err.Error()}
-	lock := s.Socket + ".lock"
+	lock := s.Socket.Path + ".lock"
 	switch {
 	case errors.Is(err, api.ErrInUse):
 		e.Hint = "another sidecar may run for a workspace already; give this one a socket of its own with --socket"
 	case errors.Is(err, os.ErrPermission) && failedAt(err, lock) && exists(lock):
 		e.Hint = fmt.Sprintf("a sidecar of another user made %s; where none runs any more, remove it, or choose another path with --socket", lock)
 	case errors.Is(err, os.ErrPermission):
-		e.Hint = fmt.Sprintf("make %s writable for this user, or choose another path with --socket", s.Socket)
+		e.Hint = fmt.Sprintf("make %s writable for this user, or choose another path with --socket", s.Socket.Path)
 	case errors.Is(err, syscall.EROFS):
 		e.Hint = "the file system can only be read; mount one there that can be written, such as an emptyDir, or choose another path with --socket"
 	case errors.Is(err, syscall.ENOTDIR):
 		e.Hint = "a part of the path is a file, not a directory; choose another path with --socket"
-	case otherFile(s.Socket):
-		e.Hint = fmt.Sprintf("remove %s if it is not needed, or choose another path with --socket", s.Socket)
+	case otherFile(s.Socket.Path):
+		e.Hint = fmt.Sprintf("remove %s if it is not needed, or choose another path with --socket", s.Socket.Path)
 	}
 	return e
 }

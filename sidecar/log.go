@@ -68,7 +68,7 @@ const (
 func (c *core) logReport(before, s *pannier.Snapshot, changed []string, transitions []pannier.SkillStateChanged) {
 	if before == nil {
 		counts := countStates(s)
-		fields := []any{"skills", len(s.Entries), "usable", counts[pannier.StateEligible], "took", time.Since(startedAt), "socket", c.settings.Socket}
+		fields := []any{"skills", len(s.Entries), "usable", counts[pannier.StateEligible], "took", time.Since(startedAt), "socket", c.settings.Socket.Path}
 		if c.probes != nil {
 			fields = append(fields, "metrics", fmt.Sprintf("http://%s/metrics", c.probes.Addr()))
 		}

@@ -54,7 +54,7 @@ func TestModule(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	failed := make(chan error, 1)
 	go func() { failed <- s.Run(ctx) }()
-	c := client.New(o.Settings.Socket)
+	c := client.New(o.Settings.Socket.Path)
 	defer c.Close()
 	fixture.Eventually(t, "the module answers", func() error {
 		res, err := c.HTTP.Get("http://localhost/v1/toy")

@@ -117,7 +117,7 @@ func (c *core) announce(ctx context.Context) {
 	snapshots, cancel := c.registry.Subscribe()
 	defer cancel()
 	p := &pusher{
-		pacing: pacing{debounce: c.settings.Debounce, maxWait: c.settings.MaxWait},
+		pacing: pacing{debounce: c.settings.Watch.Debounce, maxWait: c.settings.Watch.MaxWait},
 		card:   func(s *pannier.Snapshot) pannier.Digest { return c.cards.get(s).Digest },
 		offer:  c.offer, quiet: func() bool { return c.watcher.Quiet(c.lastBatch.Load()) },
 	}

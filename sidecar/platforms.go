@@ -61,8 +61,8 @@ func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, an
 			return nil, err
 		}
 		o := molecule.Options{
-			URL: at.URL, Path: at.Path, WorkspaceID: at.WorkspaceID, Token: to.token, Header: header, CAFile: at.CAFile,
-			Dial: to.dial, CardMaxBytes: s.CardMaxBytes, Logger: log,
+			URL: at.URL, WorkspaceID: at.WorkspaceID, Token: to.token, Header: header, CAFile: at.CAFile,
+			Dial: to.dial, CardMaxBytes: maxCardBytes, Logger: log,
 		}
 		if o.Token == nil && at.TokenFile != "" {
 			token := molecule.NewFileToken(at.TokenFile, at.TokenChecked)
@@ -75,7 +75,7 @@ func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, an
 		}
 		// Platforms share the directory of the outbox: its files are named by endpoint and workspace.
 		pub, err := newPlatformPublisher(o, push.Options{
-			Name: name, Label: label, Outbox: to.outbox, OutboxStale: to.stale, ReadBack: at.ReadBack, Follow: at.Events, Peers: true,
+			Name: name, Label: label, Outbox: to.outbox, OutboxStale: to.stale, ReadBack: at.Follow != config.FollowOff, Follow: at.Follow == config.FollowEvents, Peers: true,
 			Logger: log, Registerer: reg, Emit: emit, Tried: to.tried, Settling: to.settling,
 		})
 		if err != nil {
@@ -158,7 +158,7 @@ func hostOf(p config.Platform) string {
 }
 
 func endpointOf(p config.Platform) string {
-	endpoint, err := url.JoinPath(p.URL, p.Path)
+	endpoint, err := url.JoinPath(p.URL, molecule.DefaultPath)
 	if err != nil {
 		return ""
 	}
@@ -258,19 +258,19 @@ func (p *publishers) peers() []pannier.Peer {
 }
 
 // promote reports a promotion to every platform at once, and returns the results, in the order of the settings.
-func (p *publishers) promote(ctx context.Context, promotion pannier.Promotion, heartbeat bool) []pannier.ActivityResult {
+func (p *publishers) promote(ctx context.Context, promotion pannier.Promotion) []pannier.ActivityResult {
 	results := make([]pannier.ActivityResult, len(p.all))
 	var telling sync.WaitGroup
 	for i, to := range p.all {
-		telling.Go(func() { results[i] = sendPromotion(ctx, to, promotion, heartbeat) })
+		telling.Go(func() { results[i] = sendPromotion(ctx, to, promotion) })
 	}
 	telling.Wait()
 	return results
 }
 
-func sendPromotion(ctx context.Context, to platformPublisher, promotion pannier.Promotion, heartbeat bool) pannier.ActivityResult {
+func sendPromotion(ctx context.Context, to platformPublisher, promotion pannier.Promotion) pannier.ActivityResult {
 	result := pannier.ActivityResult{Platform: to.Name()}
-	kept, err := to.promoter.Promote(ctx, promotion, heartbeat)
+	kept, err := to.promoter.Promote(ctx, promotion)
 	if err != nil {
 		result.Error, result.Kept = err.Error(), kept
 	}

@@ -9,13 +9,13 @@ import (
 )
 
 func TestPlatformNames(t *testing.T) {
-	at := func(url, path, id string) config.Platform {
-		return config.Platform{URL: url, Path: path, WorkspaceID: id}
+	at := func(url, id string) config.Platform {
+		return config.Platform{URL: url, WorkspaceID: id}
 	}
 	all := []config.Platform{
-		at("https://alone.example:1/x", "/card", "w"),
-		at("http://paths.example/a/", "/card", "w"), at("https://paths.example/b", "/card", "w"),
-		at("http://both.example", "/card", "v"), at("http://both.example", "/card", "w"),
+		at("https://alone.example:1/x", "w"),
+		at("http://paths.example/a/", "w"), at("https://paths.example/b", "w"),
+		at("http://both.example", "v"), at("http://both.example", "w"),
 	}
 	var got [][2]string
 	for i := range all {
@@ -24,10 +24,10 @@ func TestPlatformNames(t *testing.T) {
 	}
 	want := [][2]string{
 		{"", "alone.example:1"},
-		{"", "paths.example/a/card"},
-		{"", "paths.example/b/card"},
-		{"http://both.example/card#v", "http://both.example/card#v"},
-		{"http://both.example/card#w", "http://both.example/card#w"},
+		{"", "paths.example/a/registry/update-card"},
+		{"", "paths.example/b/registry/update-card"},
+		{"http://both.example/registry/update-card#v", "http://both.example/registry/update-card#v"},
+		{"http://both.example/registry/update-card#w", "http://both.example/registry/update-card#w"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

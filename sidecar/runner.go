@@ -21,7 +21,7 @@ func (c *core) openRunner(environ []string) {
 		c.runner = c.hub
 	case t.Runner == config.RunnerSelf:
 		self, err := execute.New(execute.Options{
-			UID: int(t.UID), MaxCalls: t.MaxCalls, Environ: environ, Projects: t.ProjectDirs, Private: c.settings.PrivatePaths(), Version: c.build.Version,
+			UID: int(t.UID), Environ: environ, Projects: t.ProjectDirs, Private: c.settings.PrivatePaths(), Version: c.build.Version,
 		})
 		if err != nil {
 			c.log.Error("tools cannot run here", "error", err)

@@ -13,8 +13,8 @@ import (
 // rpc is what the JSON-RPC of the socket takes beside what the routes do.
 func (c *core) rpc() api.RPC {
 	return api.RPC{
-		WorkspaceID: c.settings.WorkspaceID, Workspace: c.settings.Workspace, MinimumTrust: c.settings.MinimumTrust,
-		ToolTrust: c.settings.Tools.Trust.Of, Rejection: resolve.Rejection, Updated: c.modified, Subscribe: c.registry.Subscribe,
+		WorkspaceID: c.settings.WorkspaceID, Workspace: c.settings.Workspace, MinimumTrust: c.settings.Trust.Minimum,
+		ToolTrust: toolTrust(c.settings.Tools), Rejection: resolve.Rejection, Updated: c.modified, Subscribe: c.registry.Subscribe,
 	}
 }
 

@@ -31,7 +31,7 @@ func openListeners(ctx context.Context, o Options, log hclog.Logger) (*listeners
 	}
 	on, s := &listeners{}, o.Settings
 	var err error
-	if on.socket, err = api.Listen(ctx, s.Socket, s.SocketMode); err != nil {
+	if on.socket, err = api.Listen(ctx, s.Socket.Path, s.Socket.Mode); err != nil {
 		return nil, socketError(err, s)
 	}
 	if on.probes, err = listen(ctx, s); err == nil {
@@ -146,10 +146,13 @@ func New(o Options) (*Sidecar, error) {
 
 // privateSettings returns settings without all that reaches beyond the process.
 func privateSettings(s config.Settings) config.Settings {
-	s.Socket, s.Listen, s.WebConfig, s.APIListen, s.APITokens = "", "", "", "", ""
-	s.Console, s.APIAllowOrigins = false, nil
+	s.Socket.Path, s.TCP.Listen, s.TCP.WebConfig, s.TCP.APIListen, s.TCP.APITokens = "", "", "", "", ""
+	s.TCP.Console, s.TCP.AllowOrigins = false, nil
 	s.Platforms = []config.Platform{{URL: config.PlatformOff}}
-	s.Install.Enabled, s.MCP.Enabled = false, true
+	s.Install.Enabled = false
+	if s.MCP == config.MCPOff {
+		s.MCP = config.MCPTools
+	}
 	return s
 }
 
@@ -187,7 +190,7 @@ func checkWorkspace(s config.Settings) error {
 	switch {
 	case err == nil && !info.IsDir():
 		return &Error{Message: "the workspace " + s.Workspace + " is not a directory", Hint: "name the agent's configuration directory with --workspace"}
-	case err != nil && !s.WorkspaceGiven:
+	case err != nil && !s.Given.Workspace:
 		return &Error{Message: "no workspace at " + s.Workspace, Hint: "name the agent's configuration directory with --workspace"}
 	}
 	return nil
@@ -205,7 +208,7 @@ func (s *Sidecar) run(ctx context.Context) error {
 	s.tasks.run("socket file", func(ctx context.Context) error { s.listeners.keepSocket(ctx, s.log.Named("api")); return nil })
 	if s.listeners.probes != nil {
 		s.tasks.run("listen", func(ctx context.Context) error {
-			return serveProbes(ctx, s.listeners.probes, s.startup.probes(), s.Settings.WebConfig, s.log.Named("listen"))
+			return serveProbes(ctx, s.listeners.probes, s.startup.probes(), s.Settings.TCP.WebConfig, s.log.Named("listen"))
 		})
 	}
 	s.tasks.run("start", s.start)
@@ -260,7 +263,7 @@ func (s *Sidecar) start(ctx context.Context) error {
 	if c.tcp != nil {
 		s.tasks.run("tcp", func(ctx context.Context) error { return c.tcp.serve(ctx, handler) })
 	}
-	s.log.Info(LogServing, "workspace", s.Settings.Workspace, "workspace_id", s.Settings.WorkspaceID, "socket", s.Settings.Socket, "version", s.Build.Version)
+	s.log.Info(LogServing, "workspace", s.Settings.Workspace, "workspace_id", s.Settings.WorkspaceID, "socket", s.Settings.Socket.Path, "version", s.Build.Version)
 	c.run(s.tasks, s.Hangups)
 	return nil
 }

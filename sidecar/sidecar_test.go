@@ -49,7 +49,7 @@ func TestRunServesUntilItsContextEnds(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
-	c := client.New(o.Settings.Socket)
+	c := client.New(o.Settings.Socket.Path)
 	defer c.Close()
 	fixture.Eventually(t, "the skill is served", func() error {
 		_, err := c.Skill(t.Context(), "haiku", "")

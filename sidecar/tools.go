@@ -21,17 +21,26 @@ import (
 	"pannier/tools/httptool"
 )
 
+// The bounds of calls of tools that no setting changes.
+const (
+	maxToolCalls     = 8
+	maxToolOutput    = 2 << 20
+	maxToolProcesses = 64
+	maxToolFile      = 64 << 20
+)
+
 // newTools returns what calls tools of skills.
 func (c *core) newTools(reg prometheus.Registerer) *tools.Service {
 	t := c.settings.Tools
+	bounds := pannier.ToolBounds{OutputBytes: maxToolOutput, MemoryBytes: t.MaxMemoryBytes, Processes: maxToolProcesses, FileBytes: maxToolFile}
 	rules, requests := c.turnRules(), newHTTPTools(t)
 	return tools.New(tools.Options{
 		Snapshot: c.registry.Current, Plan: rules.Tools, Read: c.readForTool, Known: c.knownForTool, Scanned: func(s *pannier.Skill, digest pannier.Digest) *pannier.ScanSummary {
 			return c.contents.Scanned(s.Path, digest)
 		},
 		Directory: c.toolDirectory, Where: t.Runner, Runner: c.runner, HTTP: requests, Secrets: requests.secrets, Audit: c.state.audit, Emit: c.events.Emit,
-		Mask: scan.MaskSecrets, Enabled: t.Enabled, RequireScan: t.RequireScan, Network: t.Network, RecordArguments: c.settings.TurnEventsText,
-		Sandbox: t.Sandbox, Env: t.Env, ProjectDirs: t.ProjectDirs, Timeout: t.Timeout, MaxCalls: t.MaxCalls, Bounds: t.Bounds,
+		Mask: scan.MaskSecrets, Enabled: t.Enabled, Network: t.Network, RecordArguments: c.settings.TurnEvents.Text,
+		Sandbox: t.Sandbox, Env: t.Env, ProjectDirs: t.ProjectDirs, Timeout: t.Timeout, MaxCalls: maxToolCalls, Bounds: bounds,
 		Registerer: reg, Logger: c.log.Named("tools"),
 	})
 }

@@ -130,10 +130,10 @@ func (s *Service) permit(e *pannier.Entry, tool *pannier.RuntimeTool, files *Fil
 		return refuse(pannier.ToolChanged, e.Slug+" is listed as it last was; its tools are not those of the files on disk", "fix its SKILL.md; \"pannier show "+e.Slug+"\" says what is wrong")
 	}
 	scanned := s.Scanned(e.Skill, files.Fingerprint)
-	if scanned == nil && s.RequireScan {
+	if scanned == nil {
 		return refuse(pannier.ToolUnscanned, e.Slug+" was not scanned as it is now", "wait for the background scan, or run \"pannier scan "+e.Slug+"\"")
 	}
-	if scanned != nil && scanned.Decision == pannier.ScanBlock {
+	if scanned.Decision == pannier.ScanBlock {
 		return refuse(pannier.ToolUnscanned, "a security scan blocks "+e.Slug+": "+strings.Join(scanned.Blocking, ", "), "run \"pannier scan "+e.Slug+"\" to see the findings")
 	}
 	secret := false

@@ -76,7 +76,7 @@ type Options struct {
 	// Mask replaces secrets in a text; optional.
 	Mask func(string) string
 
-	Enabled, RequireScan, Network bool
+	Enabled, Network bool
 	// RecordArguments says that events have the arguments.
 	RecordArguments bool
 	Sandbox         string // one of the Sandbox constants of package pannier

@@ -103,7 +103,7 @@ func newBench() *bench {
 		Known:     func(*pannier.Skill) tools.Files { return tools.Files{Fingerprint: b.known, LinkedOut: b.linked} },
 		Scanned:   func(*pannier.Skill, pannier.Digest) *pannier.ScanSummary { return b.scan },
 		Directory: func(*pannier.Skill) string { return "/w/skills/a" },
-		Where:     "self", Runner: b, HTTP: b, Audit: b, Enabled: true, RequireScan: true, Sandbox: pannier.SandboxRequired, Env: []string{"LANG", "KEY", "HOME"},
+		Where:     "self", Runner: b, HTTP: b, Audit: b, Enabled: true, Sandbox: pannier.SandboxRequired, Env: []string{"LANG", "KEY", "HOME"},
 		Emit: func(_ pannier.EventType, data any) {
 			b.mu.Lock()
 			defer b.mu.Unlock()

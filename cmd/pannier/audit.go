@@ -118,7 +118,7 @@ func (a *auditing) target(args []string) error {
 		if err != nil {
 			return err
 		}
-		if s.WorkspaceGiven {
+		if s.Given.Workspace {
 			return a.setWorkspace()
 		}
 		args = []string{"."}

@@ -30,7 +30,7 @@ func BenchmarkEditToPlatform(b *testing.B) {
 	defer os.RemoveAll(socketDir)
 	need(b, os.MkdirAll(filepath.Join(dir, "skills", "timed"), 0o755))
 	sidecar := exec.Command(binary, "run", "--workspace", dir, "--workspace-id", testWorkspaceID, "--platform-url", platform.URL,
-		"--socket", filepath.Join(socketDir, "s"), "--settle", "1us", "--state-dir", filepath.Join(socketDir, "state"), "--platform-read-back=false", "--resync", "0", "--log-level", "error")
+		"--socket", filepath.Join(socketDir, "s"), "--settle", "1us", "--state-dir", filepath.Join(socketDir, "state"), "--platform-follow=off", "--resync", "0", "--log-level", "error")
 	sidecar.Env = cleanEnviron()
 	need(b, sidecar.Start())
 	defer sidecar.Wait()

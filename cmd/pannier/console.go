@@ -112,7 +112,7 @@ func (p *program) endpoint(ctx context.Context) (e client.Endpoint, flags []stri
 		return e, nil, err
 	}
 	c.Close()
-	return client.SocketEndpoint(s.Socket), []string{"socket", s.Socket}, nil
+	return client.SocketEndpoint(s.Socket.Path), []string{"socket", s.Socket.Path}, nil
 }
 
 // shellFlags returns names and values as flags that a shell reads the same in any directory, without those that have no value.

@@ -102,7 +102,7 @@ func TestDockerfile(t *testing.T) {
 
 	s := imageSettings(t, all)
 	volumes := words(t, last(t, all, "VOLUME"))
-	for _, dir := range []string{filepath.Dir(s.Socket), s.StateDir} {
+	for _, dir := range []string{filepath.Dir(s.Socket.Path), s.StateDir} {
 		if !slices.Contains(volumes, dir) {
 			t.Errorf("%s is no volume among %q", dir, volumes)
 		}
@@ -227,12 +227,12 @@ func TestCompose(t *testing.T) {
 	image := dockerfile(t)
 	s := imageSettings(t, image)
 
-	for _, dir := range []string{s.Workspace, filepath.Dir(s.Socket)} {
+	for _, dir := range []string{s.Workspace, filepath.Dir(s.Socket.Path)} {
 		if a, b := agent.mounted(dir), sidecar.mounted(dir); a == "" || a != b {
 			t.Errorf("at %s the agent has %q and the sidecar %q", dir, a, b)
 		}
 	}
-	for _, dir := range []string{filepath.Dir(s.Socket), s.StateDir} {
+	for _, dir := range []string{filepath.Dir(s.Socket.Path), s.StateDir} {
 		if name := sidecar.mounted(dir); doc.Get("volumes").Get(name).Kind() == yamldoc.Missing {
 			t.Errorf("the volume %q at %s is not declared", name, dir)
 		}
@@ -241,8 +241,8 @@ func TestCompose(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(repository, workspace, "config.yaml")); !ok || err != nil {
 		t.Errorf("the workspace %q: %v", workspace, err)
 	}
-	if command := agent.list("command"); !slices.Contains(command, s.Socket) {
-		t.Errorf("the agent asks %q, the socket is %s", command, s.Socket)
+	if command := agent.list("command"); !slices.Contains(command, s.Socket.Path) {
+		t.Errorf("the agent asks %q, the socket is %s", command, s.Socket.Path)
 	}
 
 	user := last(t, image, "USER")

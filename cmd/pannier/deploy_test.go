@@ -186,7 +186,7 @@ func TestPodHasASidecar(t *testing.T) {
 	if mounted(sidecar, "/var/lib/pannier") == "" || pod.at("securityContext", "fsGroup") == nil {
 		t.Error("there is no place for the state, or nobody may use the socket")
 	}
-	if s := podSettings(t, sidecar); s.Workspace != "/configs" || s.Listen != ":9090" {
+	if s := podSettings(t, sidecar); s.Workspace != "/configs" || s.TCP.Listen != ":9090" {
 		t.Errorf("settings %+v", s)
 	}
 }
@@ -254,13 +254,13 @@ func TestPodOverTCP(t *testing.T) {
 	patch := deployment(t, "kubernetes/tcp/patch.yaml")
 	sidecar := patch.each("initContainers")[0]
 	s := podSettings(t, sidecar)
-	dir := filepath.Dir(s.APITokens)
-	if s.APIListen == "" || dir != filepath.Dir(s.WebConfig) || mounted(sidecar, dir) == "" {
-		t.Errorf("api_listen %q, api_tokens %q, web_config %q", s.APIListen, s.APITokens, s.WebConfig)
+	dir := filepath.Dir(s.TCP.APITokens)
+	if s.TCP.APIListen == "" || dir != filepath.Dir(s.TCP.WebConfig) || mounted(sidecar, dir) == "" {
+		t.Errorf("api_listen %q, api_tokens %q, web_config %q", s.TCP.APIListen, s.TCP.APITokens, s.TCP.WebConfig)
 	}
 	for _, o := range documents(t, filepath.Join(deployDir, "kubernetes/tcp/service.yaml")) {
 		if o.text("kind") == "ConfigMap" {
-			web, faults, err := yamldoc.Parse([]byte(o.text("data", filepath.Base(s.WebConfig))))
+			web, faults, err := yamldoc.Parse([]byte(o.text("data", filepath.Base(s.TCP.WebConfig))))
 			if err != nil || len(faults) > 0 || !strings.Contains(string(web.JSON()), `"cert_file":"tls.crt"`) {
 				t.Errorf("web_config: %v %v %s", err, faults, web.JSON())
 			}
@@ -318,11 +318,11 @@ func TestComposeOverTCP(t *testing.T) {
 		environ = append(environ, fmt.Sprintf("%s=%v", name, value))
 	}
 	s, err := config.Load(nil, append(environ, "HOME=/"))
-	if err != nil || s.Listen == "" || s.APIListen == "" || !strings.HasPrefix(s.APITokens, "/run/secrets/") {
+	if err != nil || s.TCP.Listen == "" || s.TCP.APIListen == "" || !strings.HasPrefix(s.TCP.APITokens, "/run/secrets/") {
 		t.Fatalf("%v: %+v", err, s)
 	}
-	if o.at("secrets", filepath.Base(s.APITokens), "file") == nil {
-		t.Errorf("there is no secret %s", s.APITokens)
+	if o.at("secrets", filepath.Base(s.TCP.APITokens), "file") == nil {
+		t.Errorf("there is no secret %s", s.TCP.APITokens)
 	}
 	for _, port := range texts(o.at("services", "pannier", "ports").([]any)) {
 		if !strings.HasPrefix(port, "127.0.0.1:") {
@@ -365,8 +365,8 @@ func TestSystemdUnit(t *testing.T) {
 	command := strings.Fields(settings["ExecStart"][0])
 	checkCommand(t, "ExecStart", command[1:])
 	s, err := config.Load(nil, append(strings.Fields(settings["Environment"][0]), "HOME=/"))
-	if err != nil || filepath.Dir(s.Socket) != "/run/pannier" || s.StateDir != "/var/lib/pannier" {
-		t.Errorf("%v: socket %s, state %s", err, s.Socket, s.StateDir)
+	if err != nil || filepath.Dir(s.Socket.Path) != "/run/pannier" || s.StateDir != "/var/lib/pannier" {
+		t.Errorf("%v: socket %s, state %s", err, s.Socket.Path, s.StateDir)
 	}
 	verifyUnit(t, path, command[0])
 }

@@ -74,7 +74,7 @@ func TestFaultLinkToNowhere(t *testing.T) {
 	base, settings := t.TempDir(), filepath.Join(t.TempDir(), "pannier.yaml")
 	need(t, os.WriteFile(settings, []byte("roots:\n  - path: skills\n    link_targets: ["+base+"/store]\n"), 0o600))
 	writeIn(t, base, "mkdir -p real/two outside; cp "+w+"/skills/one/SKILL.md real/two; ln -s "+base+"/outside/none "+w+"/skills/two")
-	s := startFault(t, w, "--config", settings, "--settle", "1s", "--debounce", "1s", "--max-wait", "1h", "--resync", "0")
+	s := startFault(t, w, "--config", settings, "--settle", "1s", "--debounce", "1h", "--resync", "0")
 	s.serves(t, "one", number(0))
 	busy := exec.CommandContext(t.Context(), "sh", "-c", "while :; do echo x > outside/f; sleep 0.02; done")
 	busy.Dir = base

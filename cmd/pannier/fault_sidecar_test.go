@@ -31,7 +31,7 @@ func often(few, many int) int {
 // startFault runs a sidecar without resyncs: what it finds, the kernel told of.
 func startFault(t *testing.T, workspace string, args ...string) *sidecarUnderTest {
 	t.Helper()
-	return startSidecar(t, workspace, append([]string{"--platform-url", "off", "--settle", "50ms", "--debounce", "100ms", "--max-wait", "1s", "--delete-grace", "2s"}, args...)...)
+	return startSidecar(t, workspace, append([]string{"--platform-url", "off", "--settle", "50ms", "--debounce", "100ms", "--delete-grace", "2s"}, args...)...)
 }
 
 // oneSkill is the workspace of most faults: one skill, number 0.
@@ -262,7 +262,7 @@ func startIsolated(t *testing.T, workspace, script string, args ...string) *inNa
 	line := append([]string{
 		"-Urm", "sh", "-euc", script + "\nexec \"$0\" \"$@\"", binary, "run", "--workspace", workspace, "--workspace-id", testWorkspaceID,
 		"--socket", s.socket, "--state-dir", "none", "--environment-own", "block", "--log-level", "debug", "--platform-url", "off",
-		"--settle", "50ms", "--debounce", "100ms", "--max-wait", "1s",
+		"--settle", "50ms", "--debounce", "100ms",
 	}, args...)
 	s.process = startCommand(t, workspace, "unshare", line...)
 	awaitReady(t, s.Client)

@@ -123,11 +123,11 @@ func TestFaultTreeThatNeverRests(t *testing.T) {
 	t.Parallel()
 	w, file := oneSkill(t)
 	const settle = 300 * time.Millisecond // a busy machine lets the writer rest for longer than startFault's
-	s := startFault(t, w, "--settle", settle.String(), "--max-wait", "500ms")
+	s := startFault(t, w, "--settle", settle.String())
 	end := s.watching(t)
 	begun := time.Now()
-	runWriter(t, "rewrite", file, 150, "20ms")
-	s.serves(t, "one", number(150))
+	runWriter(t, "rewrite", file, 600, "20ms")
+	s.serves(t, "one", number(600))
 	noise := time.Since(begun)
 	if n := len(end()); n < 4 || n > 2+int(noise/settle) {
 		t.Errorf("%d snapshots in %s of noise", n, noise)

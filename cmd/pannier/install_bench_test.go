@@ -117,7 +117,7 @@ func benchSidecar(b *testing.B, others int) (socket string, cards chan pushed) {
 	socket = filepath.Join(short, "s")
 	ctx, cancel := context.WithCancel(context.Background())
 	sidecar := exec.CommandContext(ctx, binary, "run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--platform-url", platform.URL,
-		"--socket", socket, "--state-dir", dir, "--platform-read-back=false", "--log-level", "error")
+		"--socket", socket, "--state-dir", dir, "--platform-follow=off", "--log-level", "error")
 	sidecar.Env = cleanEnviron()
 	need(b, sidecar.Start())
 	b.Cleanup(func() { cancel(); _ = sidecar.Wait() })

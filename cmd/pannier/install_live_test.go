@@ -15,7 +15,7 @@ func TestInstallationsAreLiveWhenAnswered(t *testing.T) {
 	platform := newRecorder(t)
 	platform.up(t)
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "http://"+platform.addr, "--platform-token-file", tokenFile(t), "--state-dir", t.TempDir(),
-		"--settle", "1m", "--debounce", "1m", "--max-wait", "5m", "--delete-grace", "1m")
+		"--settle", "1m", "--debounce", "1m", "--delete-grace", "1m")
 	put := func(slug, version string) func() (pannier.InstallResult, error) {
 		return func() (pannier.InstallResult, error) {
 			return s.Install(t.Context(), pannier.InstallRequest{Slug: slug}, pannier.InstallSource{Body: bytes.NewReader(archiveOf("it", version))})

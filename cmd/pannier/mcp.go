@@ -75,7 +75,7 @@ func (p *program) serveMCP(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return p.forwardMCP(ctx, config.Settings{LogLevel: "warn", LogFormat: "auto"}, c, "the sidecar at "+remote.url)
+		return p.forwardMCP(ctx, config.Settings{Log: config.Log{Level: "warn", Format: "auto"}}, c, "the sidecar at "+remote.url)
 	}
 	s, err := p.mcpSettings()
 	if err != nil {
@@ -86,7 +86,7 @@ func (p *program) serveMCP(ctx context.Context) error {
 		return err
 	}
 	if served {
-		return p.forwardMCP(ctx, s, client.New(s.Socket), "the sidecar at "+s.Socket)
+		return p.forwardMCP(ctx, s, client.New(s.Socket.Path), "the sidecar at "+s.Socket.Path)
 	}
 	if s, err = p.ownWorkspace(s); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (p *program) serveMCP(ctx context.Context) error {
 // isServed reports whether a sidecar serves what the settings name. A socket that is named alone counts, because the sidecar may
 // start later; other roots than those of the sidecar do not.
 func (p *program) isServed(ctx context.Context, s config.Settings) (bool, error) {
-	if s.RootsGiven && !s.WorkspaceGiven {
+	if s.Given.Roots && !s.Given.Workspace {
 		return false, nil
 	}
 	c, err := p.reach(ctx, s)
@@ -108,7 +108,7 @@ func (p *program) isServed(ctx context.Context, s config.Settings) (bool, error)
 	if !errors.Is(err, client.ErrNoSidecar) {
 		return false, err
 	}
-	return s.SocketGiven && !s.WorkspaceGiven, nil
+	return s.Given.Socket && !s.Given.Workspace, nil
 }
 
 func (p *program) forwardMCP(ctx context.Context, s config.Settings, c *client.Client, server string) error {

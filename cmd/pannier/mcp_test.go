@@ -565,11 +565,11 @@ func TestMCPOff(t *testing.T) {
 	t.Parallel()
 	w := newWorkspace(t)
 	writeMCPSkills(t, w)
-	s := startSidecar(t, w, "--platform-url", "off", "--mcp-enabled=false")
+	s := startSidecar(t, w, "--platform-url", "off", "--mcp", "off")
 	if status, text := s.post(t, "{}"); status != 404 || !strings.Contains(text, "no_such_route") {
 		t.Errorf("%d %s", status, text)
 	}
-	s = startSidecar(t, w, "--platform-url", "off", "--mcp-tools=false")
+	s = startSidecar(t, w, "--platform-url", "off", "--mcp", "resources")
 	h := s.connectMCP(t, eras["stateless"])
 	if start := h.InitializeResult(); start.Capabilities.Tools != nil {
 		t.Errorf("%+v", start)

@@ -20,8 +20,8 @@ var skillDirs = []string{".agents/skills", ".claude/skills", "skills"}
 // mcpSettings returns the settings of an MCP server, which logs warnings unless a level is set that says more.
 func (p *program) mcpSettings() (config.Settings, error) {
 	s, err := p.settings()
-	if s.LogLevel == "info" {
-		s.LogLevel = "warn" // hosts show what a server logs as errors
+	if s.Log.Level == "info" {
+		s.Log.Level = "warn" // hosts show what a server logs as errors
 	}
 	return s, err
 }
@@ -29,14 +29,14 @@ func (p *program) mcpSettings() (config.Settings, error) {
 // ownWorkspace returns the settings of a sidecar in this process. Without a workspace and roots these are the directories of skills
 // that hosts use; without a workspace, it is the working directory.
 func (p *program) ownWorkspace(s config.Settings) (config.Settings, error) {
-	if s.WorkspaceGiven {
+	if s.Given.Workspace {
 		return p.withNamedRoots(s), requireDirectory(s)
 	}
 	here, err := os.Getwd()
 	if err != nil {
 		return s, fmt.Errorf("working directory: %w", err)
 	}
-	if s.RootsGiven {
+	if s.Given.Roots {
 		s, err = p.settingsWith("workspace", here)
 		return p.withNamedRoots(s), err
 	}

@@ -22,7 +22,7 @@ func TestNoiseBesideASkill(t *testing.T) {
 			t.Parallel()
 			w, _ := oneSkill(t)
 			writeIn(t, w, "mkdir skills/noisy; sed 's/^name: .*/name: noisy/' skills/one/SKILL.md > skills/noisy/SKILL.md")
-			s := startFault(t, w, "--settle", "100ms", "--debounce", "2s", "--max-wait", "3s", "--resync", "0")
+			s := startFault(t, w, "--settle", "100ms", "--debounce", "2s", "--resync", "0")
 			s.serves(t, "one", number(0))
 			busy := exec.CommandContext(t.Context(), "sh", "-c", "while :; do "+noise+"; sleep 0.03; done")
 			busy.Dir = w
@@ -38,24 +38,24 @@ func TestNoiseBesideASkill(t *testing.T) {
 				s.serves(t, "one", number(n+1))
 				worst = max(worst, time.Since(began))
 			}
-			if worst > 2*time.Second { // far more than it takes, far less than max_wait
+			if worst > 2*time.Second { // far more than it takes, far less than the longest wait
 				t.Errorf("an edit was served after %v", worst)
 			}
 		})
 	}
 }
 
-// TestNoiseWithoutEndHoldsNoPush touches a skill without a pause. The first card waits for max_wait, and health says that it is on its
+// TestNoiseWithoutEndHoldsNoPush touches a skill without a pause. The first card waits for the longest wait, and health says that it is on its
 // way. Later ones do not wait for the noise.
 func TestNoiseWithoutEndHoldsNoPush(t *testing.T) {
 	t.Parallel()
-	const maxWait = 5 * time.Second
+	const maxWait = 3 * time.Second
 	w, file := oneSkill(t)
 	writeIn(t, w, "mkdir skills/noisy; sed 's/^name: .*/name: noisy/' skills/one/SKILL.md > skills/noisy/SKILL.md")
 	platform := newRecorder(t)
 	platform.up(t)
 	// On a busy machine the writer can pause for longer than the settle of 100 ms, and would not be noise without end.
-	s := startSidecar(t, w, "--platform-url", "http://"+platform.addr, "--settle", "600ms", "--max-wait", maxWait.String(), "--resync", "0")
+	s := startSidecar(t, w, "--platform-url", "http://"+platform.addr, "--settle", "600ms", "--resync", "0")
 	s.acknowledged(t)
 	busy := exec.CommandContext(t.Context(), "sh", "-c", "while :; do touch skills/noisy/SKILL.md; sleep 0.02; done")
 	busy.Dir = w
@@ -81,7 +81,7 @@ func TestNoiseWithoutEndHoldsNoPush(t *testing.T) {
 		t.Logf("the first card did not wait, but took %v", took)
 	}
 	time.Sleep(time.Until(begun.Add(2 * maxWait)))
-	if took := edit(2); took > maxWait/2 {
+	if took := edit(2); took > maxWait*2/3 {
 		t.Errorf("a card was pushed %v after the edit, want it not to wait for the noise", took)
 	}
 }

@@ -163,7 +163,7 @@ func TestTokenFileOfOtherOwners(t *testing.T) {
 	w := newWorkspace(t)
 	secret := filepath.Join(filepath.Dir(w), "secret")
 	writeIn(t, w, `echo root-secret > ../secret; chmod 600 ../secret; echo other-secret > ../other; chown 65532 ../other; chmod 755 ..; chown -R 65531:65531 .`)
-	s := startSidecar(t, w, "--platform-url", server.URL, "--platform-read-back=false", "--platform-events=false")
+	s := startSidecar(t, w, "--platform-url", server.URL, "--platform-follow=off")
 	const put = `put() { chmod 600 "$1"; chown -h 65531 "$1"; mv -T "$1" .auth_token; }; `
 	for i, tt := range []struct{ script, sends, says string }{
 		{`echo own > n; put n`, "Bearer own", ""},

@@ -193,7 +193,7 @@ func TestPlatformThatRefusedTheCard(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newOddPlatform(t, tooLarge)
-			s := startSidecar(t, newWorkspace(t), "--platform-url", p.server.URL, "--platform-events=false", "--platform-token-file", tokenFile(t))
+			s := startSidecar(t, newWorkspace(t), "--platform-url", p.server.URL, "--platform-follow=read_back", "--platform-token-file", tokenFile(t))
 			s.tellsOf(t, "push_failing")
 			p.instead.Store(&usual)
 			need(t, ask(t, s))

@@ -34,7 +34,7 @@ func TestPromotionThatAPlatformRefuses(t *testing.T) {
 	w, stateDir, packet := newWorkspace(t), t.TempDir(), filepath.Join(t.TempDir(), "packet.json")
 	need(t, os.WriteFile(packet, []byte(`{"promote_to_skill": true, "repetition_signal": "five times", "summary": "Back up"}`), 0o600))
 	args := []string{
-		"--platform-url", server.URL, "--platform-token-file", tokenFile(t), "--platform-read-back=false", "--platform-events=false", "--state-dir", stateDir,
+		"--platform-url", server.URL, "--platform-token-file", tokenFile(t), "--platform-follow=off", "--state-dir", stateDir,
 	}
 	s := startSidecar(t, w, args...)
 	out, code := s.run("promote", packet, "--record")

@@ -44,7 +44,7 @@ func (p *program) asking(ctx context.Context, do request) error {
 const startHint = "start one with `pannier run`, or name its socket with --socket"
 
 func noSidecar(s config.Settings) error {
-	return &exitError{exitNoSidecar, "no sidecar for this workspace answers at " + s.Socket, startHint}
+	return &exitError{exitNoSidecar, "no sidecar for this workspace answers at " + s.Socket.Path, startHint}
 }
 
 // askingOr asks the sidecar at --url, or the sidecar of the workspace. If no sidecar runs, it calls without.
@@ -72,23 +72,23 @@ const reachTimeout = 5 * time.Second
 // reach returns a client of the sidecar that runs for the workspace, or an error that is [client.ErrNoSidecar]. Where
 // the settings name no workspace, it accepts that of the sidecar.
 func (p *program) reach(ctx context.Context, s config.Settings) (*client.Client, error) {
-	c := client.New(s.Socket)
+	c := client.New(s.Socket.Path)
 	asking, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	err := c.IsRunning(asking)
 	var h pannier.Health
-	if err == nil && s.WorkspaceGiven { // health alone says which workspace is served
+	if err == nil && s.Given.Workspace { // health alone says which workspace is served
 		h, err = c.Health(asking)
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = failure(fmt.Sprintf("the sidecar at %s does not answer within %s", s.Socket, reachTimeout),
+		err = failure(fmt.Sprintf("the sidecar at %s does not answer within %s", s.Socket.Path, reachTimeout),
 			"check its log; restarting it is safe")
 	}
 	if errors.Is(err, os.ErrPermission) {
 		err = failure(err.Error(), "run as the user or the group of the socket")
 	}
-	if err == nil && s.WorkspaceGiven && !samePath(h.Workspace, s.Workspace) {
-		err = fmt.Errorf("%w for %s: the one at %s serves %s", client.ErrNoSidecar, s.Workspace, s.Socket, h.Workspace)
+	if err == nil && s.Given.Workspace && !samePath(h.Workspace, s.Workspace) {
+		err = fmt.Errorf("%w for %s: the one at %s serves %s", client.ErrNoSidecar, s.Workspace, s.Socket.Path, h.Workspace)
 	}
 	if err != nil {
 		c.Close()
@@ -110,7 +110,7 @@ func requireDirectory(s config.Settings) error {
 	if info, err := os.Stat(s.Workspace); err == nil && info.IsDir() {
 		return nil
 	}
-	return failure("no sidecar answers at "+s.Socket+", and "+s.Workspace+" is not a directory",
+	return failure("no sidecar answers at "+s.Socket.Path+", and "+s.Workspace+" is not a directory",
 		"name the agent's configuration directory with --workspace, or the sidecar's socket with --socket")
 }
 

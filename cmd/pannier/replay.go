@@ -16,7 +16,7 @@ func (p *program) replayCommand() *cobra.Command {
 		Short: "Compare recorded events with the workspace",
 		Long: `Reads recorded events, builds the catalog from the workspace, and reports the differences: in the
 last recorded catalog, and in what was loaded, invoked and read of skills that did not change
-afterwards. A turn is resolved again if its event has its text (--turn-events-text) and the
+afterwards. A turn is resolved again if its event has its text (--turn-events replay) and the
 catalog is the same. Calls of tools are decided again; no tool is run. Policy comes from the
 events; settings and environment come from this command: give it the file and the variables of
 the sidecar.

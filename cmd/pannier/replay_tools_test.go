@@ -68,7 +68,7 @@ func TestReplayExplainsATool(t *testing.T) {
 	t.Parallel()
 	w, state := newWorkspace(t), t.TempDir()
 	writeIn(t, w, toolFile("skills/calc/tools/calc.py", "add")+`mkdir skills/needy; printf -- '---\nname: needy\ndescription: Needs it.\ndependencies: {api_keys: [NEEDY_KEY]}\n---\nDo it.\n' > skills/needy/SKILL.md`)
-	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", state, "--turn-events-text")
+	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", state, "--turn-events", "replay")
 	s.offers(t, "skill.calc.add")
 	must(s.Resolve(t.Context(), pannier.Turn{Text: "/skill:needy"}))(t)
 	s.hasEvent(t, pannier.EventTurnResolved, `"skills":[{"slug":"needy","state":"rejected","reason":"dependency_missing","codes":["missing_api_key"],"subjects":["NEEDY_KEY"]}],`+

@@ -39,11 +39,11 @@ Started by root, tools run as the user --tools-uid; otherwise as the user of the
 				return err
 			}
 			var private []string
-			if s.WorkspaceGiven {
+			if s.Given.Workspace {
 				private = s.PrivatePaths()
 			}
 			carrier, err := toolexec.New(toolexec.Options{
-				Dir: dir, UID: int(s.Tools.UID), MaxCalls: s.Tools.MaxCalls, Environ: p.environ, Read: read, Projects: projects, Private: private, Version: build().Version,
+				Dir: dir, UID: int(s.Tools.UID), Environ: p.environ, Read: read, Projects: projects, Private: private, Version: build().Version,
 			})
 			if err != nil {
 				return &exitError{code: exitUnknown, message: err.Error(), hint: "name a directory that is writable and may hold executables with --dir"}
@@ -63,15 +63,15 @@ Started by root, tools run as the user --tools-uid; otherwise as the user of the
 	flags.StringVar(&dir, "dir", "", "`directory` for copies of skills, whose file system allows executables (default: $TMPDIR or /tmp)")
 	flags.StringArrayVar(&read, "read", nil, "`directory` that tools may read, besides those of the system; repeatable")
 	flags.StringArrayVar(&projects, "project", nil, "`directory` in which a call may name a project_dir to write in; repeatable")
-	return p.jsonFlag(p.share(cmd, "workspace", "socket", "config", "tools-uid", "tools-max-calls"))
+	return p.jsonFlag(p.share(cmd, "workspace", "socket", "config", "tools-uid"))
 }
 
 func (p *program) newRunner(s config.Settings, carrier *toolexec.Executor) *runner.Runner {
 	r := &runner.Runner{
-		Socket: s.Socket, Executor: carrier, Idle: runner.ReleaseMemory,
+		Socket: s.Socket.Path, Executor: carrier, Idle: runner.ReleaseMemory,
 		Log: func(text string) { _ = sayf(p.err, "%s", text) },
 	}
-	if s.WorkspaceGiven {
+	if s.Given.Workspace {
 		r.Workspace = s.Workspace
 	}
 	return r

@@ -117,12 +117,12 @@ func TestRunner(t *testing.T) {
 	needsSandbox(t)
 	for name, as := range users() {
 		h := startHub(t)
-		p := startProcess(t, as(h.runnerCommand("--tools-max-calls", "2")))
+		p := startProcess(t, as(h.runnerCommand()))
 		h.await(t)
 		var streamed bytes.Buffer
 		got, err := h.Run(t.Context(), h.shellJob(t, "sh", "-c", "id -u; cat SKILL.md"), func(b []byte) { streamed.Write(b) })
 		report := h.Report()
-		if err != nil || !got.OK || got.Output != fmt.Sprintf("%d\ntext", report.ToolUID) || streamed.String() != got.Output || report.ToolUID == 0 || report.MaxCalls != 2 {
+		if err != nil || !got.OK || got.Output != fmt.Sprintf("%d\ntext", report.ToolUID) || streamed.String() != got.Output || report.ToolUID == 0 || report.MaxCalls != 8 {
 			t.Errorf("%s: %+v, %+v, %v, %+v", name, got, got.Error, err, report)
 		}
 		if code := p.terminate(t); code != 0 {
@@ -264,10 +264,10 @@ func TestRunnerCheck(t *testing.T) {
 // BenchmarkRunnerCall measures a call of a program that does nothing, from the sidecar's side of the connection to the result.
 func BenchmarkRunnerCall(b *testing.B) {
 	needsSandbox(b)
-	for _, atOnce := range []int{1, 50} {
+	for _, atOnce := range []int{1, 8} {
 		b.Run(fmt.Sprintf("%d at once", atOnce), func(b *testing.B) {
 			h := startHub(b)
-			defer startProcess(b, h.runnerCommand("--tools-max-calls", strconv.Itoa(atOnce))).terminate(b)
+			defer startProcess(b, h.runnerCommand()).terminate(b)
 			h.await(b)
 			job := h.shellJob(b, "true")
 			if got, err := h.Run(b.Context(), job, nil); err != nil || !got.OK { // with the copy

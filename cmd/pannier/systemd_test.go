@@ -99,7 +99,7 @@ func TestSystemd(t *testing.T) {
 // TestReloadSeesWhatTheKernelDidNotTell has a SIGHUP answered only once a look that began after it is served.
 func TestReloadSeesWhatTheKernelDidNotTell(t *testing.T) {
 	systemd := listenAsSystemd(t, filepath.Join(shortDir(t), "n"), "")
-	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--settle", "0", "--debounce", "1h", "--max-wait", "1h")
+	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--settle", "0", "--debounce", "1h")
 	at := systemd.hears(t, 0, "READY=1")
 	s.write(t, skillScript("late", "Waits an hour for its turn."))
 	need(t, s.cmd.Process.Signal(syscall.SIGHUP))

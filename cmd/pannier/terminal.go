@@ -208,15 +208,15 @@ func (p palette) summary(s eventSummary, width int) string {
 }
 
 func logOptions(s config.Settings, to io.Writer) *hclog.LoggerOptions {
-	return &hclog.LoggerOptions{Name: "pannier", Level: hclog.LevelFromString(s.LogLevel), Output: to, JSONFormat: s.LogFormat == "json"}
+	return &hclog.LoggerOptions{Name: "pannier", Level: hclog.LevelFromString(s.Log.Level), Output: to, JSONFormat: s.Log.Format == "json"}
 }
 
 // newLogger returns the log of a sidecar: short lines where err is a terminal and the settings do not say otherwise.
 func (p *program) newLogger(s config.Settings, to io.Writer) hclog.Logger {
-	if s.LogFormat != "auto" || !p.errTerminal {
+	if s.Log.Format != "auto" || !p.errTerminal {
 		return hclog.New(logOptions(s, to))
 	}
 	log := hclog.NewInterceptLogger(&hclog.LoggerOptions{Name: "pannier", Level: hclog.Off, Output: io.Discard})
-	log.RegisterSink(&terminalLog{to: to, level: hclog.LevelFromString(s.LogLevel), paint: p.complain})
+	log.RegisterSink(&terminalLog{to: to, level: hclog.LevelFromString(s.Log.Level), paint: p.complain})
 	return log
 }

@@ -198,7 +198,7 @@ func startProxied(t *testing.T, w, proxy string, args ...string) *sidecarUnderTe
 	cmd := exec.Command("env", append([]string{
 		"HTTP_PROXY=" + proxy, "http_proxy=" + proxy, "HTTPS_PROXY=" + proxy, "https_proxy=" + proxy, "ALL_PROXY=" + proxy, "NO_PROXY=", binary, "run", "--workspace", w,
 		"--socket", s.socket, "--state-dir", filepath.Join(base, "state"), "--platform-url", "off", "--environment-own", "block", "--resync", "0", "--log-level", "debug",
-		"--scan=report", "--tools-enabled", "--turn-events-text",
+		"--scan=report", "--tools-enabled", "--turn-events", "replay",
 	}, args...)...)
 	s.process = startProcess(t, cmd)
 	awaitReady(t, s.Client)

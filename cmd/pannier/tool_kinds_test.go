@@ -74,7 +74,7 @@ func startTools(t *testing.T, base, program string, as func(*exec.Cmd) *exec.Cmd
 	t.Cleanup(s.Close)
 	cmd := exec.Command(program, append([]string{
 		"run", "--workspace", s.workspace, "--socket", s.socket, "--state-dir", filepath.Join(base, "state"), "--environment-own", "block", "--resync", "0",
-		"--debounce", "300ms", "--log-level", "debug", "--scan=report", "--tools-enabled", "--tools-scripts",
+		"--debounce", "300ms", "--log-level", "debug", "--scan=report", "--tools-enabled", "--tools-kind", "shell,http,function_proxy,python,script",
 	}, args...)...)
 	s.process = startProcess(t, as(cmd))
 	awaitReady(t, s.Client)

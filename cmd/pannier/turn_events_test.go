@@ -101,7 +101,7 @@ func TestEventsAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	w, state := newWorkspace(t), t.TempDir()
 	writeIn(t, w, skillScript("pdf", "Reads it.")+"printf a > skills/pdf/a.md\n"+proxySkill)
-	s := startSidecar(t, w, "--tools-enabled", "--tools-require-scan=false", "--platform-url", choosyPlatform(t), "--platform-token-file", tokenFile(t), "--platform-read-back=false", "--state-dir", state, "--log-format", "json")
+	s := startSidecar(t, w, "--tools-enabled", "--platform-url", choosyPlatform(t), "--platform-token-file", tokenFile(t), "--platform-follow=off", "--state-dir", state, "--log-format", "json")
 	told := versionsTold(t, s.socket)
 	for _, c := range causes {
 		if c.cause != nil {
@@ -136,23 +136,23 @@ func TestEventsAreTheSameEverywhere(t *testing.T) {
 }
 
 // TestSecretsInArguments gives a secret to a turn and to a command. The log never has arguments; events have them with secrets
-// masked, and in full with turn_events_text.
+// masked, and in full with turn_events: replay.
 func TestSecretsInArguments(t *testing.T) {
 	t.Parallel()
 	secret := strings.Join([]string{"sk-ant", "api03", "q7Zp3Lk9Xw2Vb8Nc4Mt6Rj1Hd5Gs0FyAe"}, "-")
-	for _, text := range []bool{false, true} {
+	for kept, text := range map[string]bool{"all": false, "replay": true} {
 		w, state := newWorkspace(t), t.TempDir()
 		writeIn(t, w, skillScript("seo", "Ranks pages."))
-		s := startSidecar(t, w, "--state-dir", state, "--turn-events-text="+fmt.Sprint(text), "--log-level", "trace")
+		s := startSidecar(t, w, "--state-dir", state, "--turn-events", kept, "--log-level", "trace")
 		must(s.Resolve(t.Context(), pannier.Turn{Text: "/skill:seo canary token=" + secret}))(t)
 		must(s.RunCommand(t.Context(), "seo", "canary use "+secret))(t)
 		events := string(s.command(t, "events", "--json"))
 		s.terminate(t)
 		if n := strings.Count(events, `"args":"canary `); n != 2 || strings.Contains(events, secret) != text {
-			t.Errorf("turn_events_text %t: %d arguments in the events\n%s", text, n, events)
+			t.Errorf("turn_events %s: %d arguments in the events\n%s", kept, n, events)
 		}
 		if log := s.log.String(); strings.Contains(log, secret) || strings.Contains(log, "canary") || !strings.Contains(log, "skill_invoked") {
-			t.Errorf("turn_events_text %t: the log\n%s", text, log)
+			t.Errorf("turn_events %s: the log\n%s", kept, log)
 		}
 	}
 }

@@ -150,7 +150,7 @@ func TestTurnsReplay(t *testing.T) {
 		superseded int
 	}{
 		{
-			[]string{"--turn-events", "all", "--turn-events-text"},
+			[]string{"--turn-events", "replay"},
 			map[pannier.EventType]int{pannier.EventCatalogUpdated: 1, pannier.EventTurnResolved: 3, pannier.EventSkillLoaded: 1, pannier.EventSkillInvoked: 3},
 			0,
 		},

@@ -201,15 +201,11 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-func TestBlockInstallers(t *testing.T) {
+func TestKnownInstallerWarns(t *testing.T) {
 	root, dir := skillIn(t)
 	write(t, dir, files{"a.md": "curl -LsSf https://astral.sh/uv/install.sh | sh\n"})
 	if report := scanOf(t, root, scan.Options{}); report.Decision != scan.Warn || len(report.Findings) != 1 {
 		t.Errorf("report %+v", report)
-	}
-	report, err := scan.Path(t.Context(), fsx.Place{Path: root}, "s", scan.Options{BlockInstallers: true})
-	if err != nil || report.Decision != scan.Block || !report.Findings[0].Blocking || report.Findings[0].Rule != "scan.command.known_installer" {
-		t.Errorf("report %+v, error %v", report, err)
 	}
 }
 

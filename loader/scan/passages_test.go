@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"pannier/internal/fsx"
 	"pannier/loader/scan"
 )
 
@@ -87,9 +86,6 @@ func TestInstallers(t *testing.T) {
 	write(t, dir, files{"SKILL.md": "---\nname: acme\n---\nx\n", "README.md": line})
 	if report := scanOf(t, root, scan.Options{}); report.Decision != scan.Warn {
 		t.Errorf("report %+v", report)
-	}
-	if report, err := scan.Path(t.Context(), fsx.Place{Path: root}, "s", scan.Options{BlockInstallers: true}); err != nil || report.Decision != scan.Block {
-		t.Errorf("report %+v, error %v", report, err)
 	}
 }
 

@@ -44,7 +44,7 @@ func (r Rule) finding(path string, line int, detail string) pannier.Finding {
 	}
 }
 
-// knownInstaller is the rule that [Options].BlockInstallers makes blocking.
+// knownInstaller is the rule of installers of projects that are known.
 const knownInstaller = "scan.command.known_installer"
 
 // The removal of everything: as a command, and as a mention.

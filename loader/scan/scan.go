@@ -52,8 +52,6 @@ type Options struct {
 	RootPath string
 	// Builtin says that the skill is a part of the product. Commands in its texts do not block then.
 	Builtin bool
-	// BlockInstallers makes scan.command.known_installer block instead of warn.
-	BlockInstallers bool
 }
 
 func (o Options) withDefaults() Options {
@@ -144,9 +142,6 @@ func newFindings(o Options) *findings { return &findings{options: o} }
 // add adds a finding. detail is appended to the message and must not contain a secret.
 func (f *findings) add(code, path string, line int, detail string) {
 	rule := rules[code]
-	if f.options.BlockInstallers && code == knownInstaller {
-		rule.Severity, rule.Blocking = pannier.SeverityError, true
-	}
 	finding := rule.finding(path, line, detail)
 	if f.options.Builtin && isCommand(code) {
 		finding.Blocking = false
@@ -176,7 +171,7 @@ func (f *findings) addHits(path string, hits []hit) {
 	}
 	for _, code := range codes {
 		list, listed := byCode[code], 1
-		if rules[code].Blocking || code == knownInstaller && f.options.BlockInstallers {
+		if rules[code].Blocking {
 			listed = maxLines
 		}
 		listed = min(listed, len(list))

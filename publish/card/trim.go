@@ -142,6 +142,6 @@ func (d *draft) problem(was int) *pannier.Problem {
 		Severity: pannier.SeverityWarning,
 		Path:     "config.yaml",
 		Message:  message,
-		Hint:     "raise card_max_bytes, or shorten the examples, tags and descriptions of the skills",
+		Hint:     "shorten the examples, tags and descriptions of the skills",
 	}
 }

@@ -124,7 +124,7 @@ func TestTrimProblem(t *testing.T) {
 		want := &pannier.Problem{
 			Code: "card.trimmed", Severity: pannier.SeverityWarning, Path: "config.yaml",
 			Message: fmt.Sprintf("the agent card has %d bytes and may have %d: %s%s", size, test.limit, strings.Join(test.cuts, "; "), test.end),
-			Hint:    "raise card_max_bytes, or shorten the examples, tags and descriptions of the skills",
+			Hint:    "shorten the examples, tags and descriptions of the skills",
 		}
 		if diff := cmp.Diff(want, c.Problem); diff != "" {
 			t.Errorf("limit %d, problem (-want +got):\n%s", test.limit, diff)

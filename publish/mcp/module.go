@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/config"
 	"pannier/internal/plain"
 	"pannier/publish/api"
 	"pannier/service"
@@ -16,14 +17,14 @@ import (
 // Module serves hosts of the Model Context Protocol at /mcp, unless the settings switch that off.
 func Module() sidecar.Module {
 	return sidecar.Module{Name: "mcp", Open: func(host sidecar.Host) (sidecar.Part, error) {
-		if !host.Settings.MCP.Enabled {
+		if host.Settings.MCP == config.MCPOff {
 			return sidecar.Part{}, nil
 		}
 		var events hostEvents
 		s := New(Options{
 			Service: host.Service, Subscribe: host.Subscribe, Manifest: host.Manifest, SkillTools: host.SkillTools,
 			Version: host.Build.Version,
-			Tools:   host.Settings.MCP.Tools, InstructionsMaxChars: 4000, PageSize: 1000,
+			Tools:   host.Settings.MCP == config.MCPTools, InstructionsMaxChars: 4000, PageSize: 1000,
 			Caller: callerOf, OnWatch: host.WatchesChanged, Registerer: host.Registerer, Logger: host.Logger,
 			OnSession: func(session pannier.MCPSession) {
 				if events.admit(time.Now()) {

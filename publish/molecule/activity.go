@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -15,51 +14,15 @@ import (
 
 const activityTimeout = 5 * time.Second
 
-// announce reports a promotion once. A heartbeat replaces every field of the one before, so this one repeats what the
-// platform shows of it.
-func (p *Promoter) announce(ctx context.Context, promotion pannier.Promotion, heartbeat bool) error {
+// announce reports a promotion once.
+func (p *Promoter) announce(ctx context.Context, promotion pannier.Promotion) error {
 	ctx, cancel := context.WithTimeout(ctx, activityTimeout)
 	defer cancel()
-	err := p.report(ctx, p.activity, ActivityRequest{
+	return p.report(ctx, p.activity, ActivityRequest{
 		Type: ActivityPromotion, Method: MethodPromotion, Summary: promotion.Summary, Status: "ok", SourceID: p.workspaceID,
 		RequestBody: promotion.Packet, Metadata: promotionMetadata(promotion),
 	})
-	if err != nil || !heartbeat {
-		return err
-	}
-	beat := p.lastHeartbeat(ctx)
-	beat.WorkspaceID, beat.ActiveTasks, beat.CurrentTask = p.workspaceID, max(1, beat.ActiveTasks), promotionTask+promotion.Summary
-	return p.report(ctx, p.heartbeat, beat)
 }
-
-// lastHeartbeat returns what the platform shows of the agent's newest heartbeat; other fields are zero.
-func (p *Promoter) lastHeartbeat(ctx context.Context) (beat HeartbeatRequest) {
-	_, _, _ = p.do(ctx, Call{Method: http.MethodGet, Target: p.workspace, Limit: maxDescriptionBytes, take: func(body io.Reader) error {
-		d := newBoundedDecoder(body)
-		if ok, err := d.enter('{'); !ok {
-			return err
-		}
-		shown, err := d.members(func(string) int { return maxKeyBytes })
-		for _, field := range []struct {
-			into  any
-			names [2]string
-		}{
-			{&beat.ActiveTasks, [2]string{"active_tasks"}},
-			{&beat.UptimeSeconds, [2]string{"uptime_seconds"}},
-			{&beat.ErrorRate, [2]string{"error_rate", "last_error_rate"}},
-			{&beat.SampleError, [2]string{"sample_error", "last_sample_error"}},
-		} {
-			for _, name := range field.names {
-				_ = json.Unmarshal(shown[name], field.into) // an absent one stays zero
-			}
-		}
-		return err
-	}})
-	return beat
-}
-
-// promotionTask is the prefix by which the canvas recognizes a promotion.
-const promotionTask = "Skill promotion: "
 
 func promotionMetadata(promotion pannier.Promotion) PromotionMetadata {
 	var fields struct {

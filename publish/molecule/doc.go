@@ -51,7 +51,7 @@
 //
 // # What it does not do
 //
-// It does not register, and sends a heartbeat only with a promotion, if it is told to.
+// It does not register, and sends no heartbeat.
 //
 // The types in wire.go are shared with the other side, [pannier/publish/molecule/dev].
 package molecule

@@ -10,13 +10,13 @@ import (
 )
 
 // droppedKeys are the top-level keys of the registered card that the newest push had no room for. Without the
-// condition, what another writer registers would vanish unexplained once our card grows towards card_max_bytes.
+// condition, what another writer registers would vanish unexplained once our card grows towards its bound.
 type droppedKeys struct {
 	keys  []string // sorted
 	since time.Time
 }
 
-const hintDropped = "see what else writes so much into the workspace's card; where it is meant to be there, raise card_max_bytes, or shorten examples, tags and descriptions of the skills"
+const hintDropped = "see what else writes so much into the workspace's card; where it is meant to be there, shorten examples, tags and descriptions of the skills"
 
 func (d *droppedKeys) set(keys []string) {
 	if !slices.Equal(d.keys, keys) {

@@ -86,8 +86,8 @@ func (p *publisher) Conditions() []pannier.Condition {
 
 func (p *publisher) Peers() []pannier.Peer { return p.Publisher.Peers() }
 
-func (p *publisher) Promote(ctx context.Context, promotion pannier.Promotion, heartbeat bool) (bool, error) {
-	return p.promoter.Promote(ctx, promotion, heartbeat)
+func (p *publisher) Promote(ctx context.Context, promotion pannier.Promotion) (bool, error) {
+	return p.promoter.Promote(ctx, promotion)
 }
 
 // SetJitter puts jitter in the place of chance, and Jitter draws from it.

@@ -450,11 +450,11 @@ func TestPromotionThatIsRefused(t *testing.T) {
 		stop := start(t, offered(p, "a"))
 		pass(time.Second)
 		l.set(status(http.StatusForbidden, `{"error":"not now"}`))
-		kept, err := p.Promote(t.Context(), promotion, false)
+		kept, err := p.Promote(t.Context(), promotion)
 		if !kept || err == nil || codes(p) != "promotion_pending warning" {
 			t.Fatalf("kept %t, %v, conditions %q", kept, err, codes(p))
 		}
-		if kept, err := p.Promote(t.Context(), promotion, false); !kept || err == nil { // the same packet waits once
+		if kept, err := p.Promote(t.Context(), promotion); !kept || err == nil { // the same packet waits once
 			t.Errorf("kept %t, %v", kept, err)
 		}
 		pass(10 * time.Minute)

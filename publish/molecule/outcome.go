@@ -43,8 +43,8 @@ const (
 	hintRedirect  = "set the platform's url to where it points, if that is the platform"
 	hintOther     = "check that the url is that of the platform"
 	hintUnknown   = "check the workspace id: the platform answers so for workspaces that it does not know or that were removed, and drops their cards"
-	hintLost      = "something else may have written the workspace's card, such as an agent that starts; if that goes on, see what else sends cards, and the platform's own log. A platform that stores cards in another form than they were sent in needs read_back set to false"
-	hintNoStream  = "nothing is lost: the card is checked and the peers are read every five minutes. If the platform has no event stream, set platform.events to false; a hosted one answers so when the header X-Molecule-Org-Id is missing"
+	hintLost      = "something else may have written the workspace's card, such as an agent that starts; if that goes on, see what else sends cards, and the platform's own log. A platform that stores cards in another form than they were sent in needs platform.follow: off"
+	hintNoStream  = "nothing is lost: the card is checked and the peers are read every five minutes. If the platform has no event stream, set platform.follow to read_back; a hosted one answers so when the header X-Molecule-Org-Id is missing"
 	hintSize      = "the answer is larger than pannier reads: see which workspace publishes a card of many megabytes, and have it made smaller"
 	hintNoPeers   = "the platform does not know the workspace, or has no list of peers; a hosted one answers so when the header X-Molecule-Org-Id is missing"
 )

@@ -38,11 +38,11 @@ const (
 // Promoter reports promotions to the platform of a target. Its methods may be called from any goroutine, Run once.
 type Promoter struct {
 	*Client
-	workspace, activity, heartbeat *url.URL
-	endpoint, outbox               string
-	name                           string
-	log                            hclog.Logger
-	added                          chan struct{} // has room for one signal
+	activity         *url.URL
+	endpoint, outbox string
+	name             string
+	log              hclog.Logger
+	added            chan struct{} // has room for one signal
 
 	mu      sync.Mutex
 	waiting []pendingPromotion
@@ -52,7 +52,7 @@ type Promoter struct {
 // is that of the target in health. It reads those that wait there.
 func NewPromoter(t *Target, outbox, name string, log hclog.Logger) *Promoter {
 	p := &Promoter{
-		Client: t.Client, workspace: t.workspace, activity: t.workspace.JoinPath("activity"), heartbeat: t.base.JoinPath(PathHeartbeat),
+		Client: t.Client, activity: t.workspace.JoinPath("activity"),
 		endpoint: t.Endpoint(), outbox: outbox, name: cmp.Or(name, t.Endpoint()), log: cmp.Or(log, hclog.NewNullLogger()), added: make(chan struct{}, 1),
 	}
 	p.restore()
@@ -66,7 +66,6 @@ type pendingPromotion struct {
 	Summary     string          `json:"summary"`
 	Repetition  json.RawMessage `json:"repetition_signal"`
 	Packet      json.RawMessage `json:"packet"`
-	Heartbeat   bool            `json:"heartbeat"`
 	// failed is why the newest attempt failed.
 	failed string
 }
@@ -85,16 +84,16 @@ func (p *Promoter) path(q pendingPromotion) string {
 	return push.OutboxPath(p.outbox, p.endpoint, p.workspaceID) + promotionInfix + hex.EncodeToString(sum[:8]) + ".json"
 }
 
-// Promote reports that a packet asks for a workflow to become a skill: as an activity, and with heartbeat as the
-// agent's current task. A promotion that fails is kept in the outbox and sent again until the platform accepts it or a
-// week has passed; kept reports that. Errors hold no secret.
-func (p *Promoter) Promote(ctx context.Context, promotion pannier.Promotion, heartbeat bool) (kept bool, err error) {
-	if err = p.announce(ctx, promotion, heartbeat); err == nil {
+// Promote reports that a packet asks for a workflow to become a skill: as an activity. A promotion that
+// fails is kept in the outbox and sent again until the platform accepts it or a week has passed; kept reports that. Errors
+// hold no secret.
+func (p *Promoter) Promote(ctx context.Context, promotion pannier.Promotion) (kept bool, err error) {
+	if err = p.announce(ctx, promotion); err == nil {
 		return false, nil
 	}
 	q := pendingPromotion{
 		Platform: p.endpoint, WorkspaceID: p.workspaceID, At: time.Now().UTC(), Summary: promotion.Summary, Repetition: promotion.Repetition,
-		Packet: promotion.Packet, Heartbeat: heartbeat, failed: err.Error(),
+		Packet: promotion.Packet, failed: err.Error(),
 	}
 	if unkept := p.keep(q); unkept != nil {
 		return false, fmt.Errorf("%w; nor could it be kept: %w", err, unkept)
@@ -190,7 +189,7 @@ func (p *Promoter) Run(ctx context.Context) {
 			return
 		case <-time.After(max(min(promotionLeast<<min(failures, 16), promotionMost), p.Wait())):
 		}
-		err := p.announce(ctx, q.promotion(), q.Heartbeat)
+		err := p.announce(ctx, q.promotion())
 		if ctx.Err() != nil {
 			return
 		}

@@ -66,7 +66,7 @@ func (p *Publisher) Cards() pannier.PlatformCard {
 	}
 	switch {
 	case p.reader == nil:
-		cards.Reason = "the card is not read back: platform.read_back is false"
+		cards.Reason = "the card is not read back: platform.follow is off"
 	case h.missing != "":
 		cards.Reason = h.missing
 	case h.failure != "":

@@ -35,7 +35,7 @@ const (
 )
 
 const (
-	hintUnreadable = "until it does, a card that it accepts counts as stored, one that something else overwrites is noticed by its event stream alone, and what others have written beside the card may be lost; it is asked again every five minutes. If it cannot be read at all, set platform.read_back to false: "
+	hintUnreadable = "until it does, a card that it accepts counts as stored, one that something else overwrites is noticed by its event stream alone, and what others have written beside the card may be lost; it is asked again every five minutes. If it cannot be read at all, set platform.follow to off: "
 	hintMissing    = "stop this sidecar if the workspace is no longer needed; else restore the workspace on the platform, or give the id of the new one with --workspace-id"
 )
 

@@ -35,7 +35,7 @@ func TestResolverGivesWhatRulesDo(t *testing.T) {
 		}
 		snapshots = append(snapshots, s)
 	}
-	resolver := &resolve.Resolver{Rules: resolve.Rules{WidenTools: true}}
+	resolver := &resolve.Resolver{Rules: resolve.Rules{Profile: pannier.ProfileFullAuto}}
 	var asking sync.WaitGroup
 	for n := range 300 {
 		turn := pannier.Turn{Paths: some(paths), Verbose: n%5 == 0, NamedOnly: n%7 == 0, Text: fmt.Sprintf("$s%02d", n%60), Runtime: []string{"", "codex", "else"}[n%3]}

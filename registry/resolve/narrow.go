@@ -170,7 +170,7 @@ func (rules Rules) allowedTools(s *pannier.Snapshot, t pannier.Turn, chosen []pa
 
 // beyond returns what a skill allows and the caller does not have, where policy lets it add that.
 func (rules Rules) beyond(own, allows []grant, known bool) []grant {
-	if !known || !rules.WidenTools && rules.Profile != pannier.ProfileFullAuto {
+	if !known || rules.Profile != pannier.ProfileFullAuto {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(allows), func(g grant) bool { return coveredBy(g, own) })

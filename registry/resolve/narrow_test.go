@@ -65,11 +65,10 @@ func TestWidening(t *testing.T) {
 	}{
 		{resolve.Rules{}, []string{"Read", "Write"}, "Write", ""},
 		{resolve.Rules{Profile: pannier.ProfileDefault}, []string{"Read", "Write"}, "Write", ""},
-		{resolve.Rules{WidenTools: true}, []string{"Read", "Write"}, "Deploy Write", "write"},
 		{resolve.Rules{Profile: pannier.ProfileFullAuto}, []string{"Read", "Write"}, "Deploy Write", "write"},
-		{resolve.Rules{WidenTools: true}, []string{"Write", "Deploy", "Read"}, "Deploy Write", ""},
-		{resolve.Rules{WidenTools: true}, []string{}, "Deploy Write", "write"},
-		{resolve.Rules{WidenTools: true}, nil, "Deploy Write", ""}, // nobody knows what would be more
+		{resolve.Rules{Profile: pannier.ProfileFullAuto}, []string{"Write", "Deploy", "Read"}, "Deploy Write", ""},
+		{resolve.Rules{Profile: pannier.ProfileFullAuto}, []string{}, "Deploy Write", "write"},
+		{resolve.Rules{Profile: pannier.ProfileFullAuto}, nil, "Deploy Write", ""}, // nobody knows what would be more
 	} {
 		a := tt.rules.Resolve(shop, pannier.Turn{Text: "$write", Tools: tt.tools}).AllowedTools
 		told := a.Profile == pannier.ProfileFullAuto

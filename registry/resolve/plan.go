@@ -63,7 +63,7 @@ func (r ToolRules) trust(kind pannier.RuntimeToolKind) pannier.Trust {
 func (r ToolRules) off(kind pannier.RuntimeToolKind) string {
 	switch {
 	case kind == pannier.RuntimeScript && !r.Scripts:
-		return "the settings offer no scripts as tools (tools.scripts: false)"
+		return "the settings offer no scripts as tools (tools.kinds)"
 	case kind != pannier.RuntimeScript && kind != "" && r.Kinds != nil && !slices.Contains(r.Kinds, kind):
 		return fmt.Sprintf("the settings accept no tools of kind %s (tools.kinds)", kind)
 	}

@@ -16,8 +16,6 @@ import (
 
 // Rules are the part of policy that is about turns, and the same for each of them.
 type Rules struct {
-	// WidenTools lets the skills that a turn has chosen add to the caller's tools; they may always narrow them.
-	WidenTools bool
 	// Profile is one of the Profile constants; empty is the default.
 	Profile string
 	// Tooling is about the runtime tools of active skills.

@@ -134,7 +134,7 @@ func (t *trial) start(on tree, share float64, args ...string) time.Duration {
 	log, err := os.Create(filepath.Join(t.dir, "log"))
 	must(err)
 	defer log.Close()
-	cmd := t.command(on, append([]string{"run", "--platform-url", t.platform.URL, "--platform-events=false"}, args...)...)
+	cmd := t.command(on, append([]string{"run", "--platform-url", t.platform.URL, "--platform-follow=read_back"}, args...)...)
 	cmd.Stderr, cmd.SysProcAttr = log, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	start := time.Now()
 	must(cmd.Start())

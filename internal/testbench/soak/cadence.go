@@ -145,7 +145,7 @@ func (s *soak) measureCadence(ctx context.Context, c cadence) (string, error) {
 		return "", err
 	}
 	m.side, err = startSidecar(ctx, dir, 0, "run", "--workspace", filepath.Dir(m.root), "--workspace-id", workspaceID, "--socket", filepath.Join(dir, "s"),
-		"--state-dir", filepath.Join(dir, "state"), "--environment-own", "block", "--card-max-bytes", "0",
+		"--state-dir", filepath.Join(dir, "state"), "--environment-own", "block",
 		"--platform-url", m.endpoint.URL(), "--platform-token-file", filepath.Join(s.dir, "token"))
 	if err != nil {
 		return "", err

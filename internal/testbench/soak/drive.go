@@ -23,7 +23,6 @@ const (
 const (
 	settle   = 50 * time.Millisecond
 	debounce = 300 * time.Millisecond
-	maxWait  = 2 * time.Second
 	grace    = 500 * time.Millisecond
 	// In half of its lives the sidecar never compares by itself, so that what events missed stays missed.
 	resyncOften, resyncNever = 3 * time.Second, 0
@@ -167,8 +166,8 @@ func (s *soak) arguments() []string {
 	return []string{
 		"run", "--workspace", s.workspace, "--workspace-id", workspaceID, "--socket", filepath.Join(s.dir, "s"),
 		"--state-dir", filepath.Join(s.dir, "state"), "--environment-own", "block", "--log-level", "info",
-		"--platform-url", s.endpoint.URL(), "--platform-token-file", filepath.Join(s.dir, "token"), "--card-max-bytes", "0",
-		"--settle", settle.String(), "--debounce", debounce.String(), "--max-wait", maxWait.String(), "--delete-grace", grace.String(),
+		"--platform-url", s.endpoint.URL(), "--platform-token-file", filepath.Join(s.dir, "token"),
+		"--settle", settle.String(), "--debounce", debounce.String(), "--delete-grace", grace.String(),
 		"--resync", s.life.resync.String(),
 	}
 }
