@@ -116,7 +116,7 @@ func (f remoteFlags) authorities() (*x509.CertPool, error) {
 // the flags of all settings.
 var (
 	asksSidecar   = []string{"workspace", "socket", "url", "token-file", "ca-file", "config"}
-	readsSkills   = append(slices.Clip(asksSidecar), "root", "runtime")
+	readsSkills   = append(slices.Clip(asksSidecar), "root")
 	readsSettings = []string{"workspace", "config"}
 )
 

@@ -55,7 +55,7 @@ failure.`,
 			return judged(err, report.Verdict == replay.Differs)
 		},
 	}
-	return p.share(p.jsonFlag(cmd), append(readsSettings, "root", "runtime")...)
+	return p.share(p.jsonFlag(cmd), append(readsSettings, "root")...)
 }
 
 func (s streams) printReplay(r replay.Report) error {

@@ -80,6 +80,9 @@ var causes = []struct {
 		return session.Close()
 	}},
 	{pannier.EventSkillToolCalled, func(ctx context.Context, s *sidecarUnderTest) error {
+		if _, err := s.Scan(ctx, "proxy", "", pannier.ScanRequest{}); err != nil {
+			return err
+		}
 		_, err := s.CallTool(ctx, "skill.proxy.read", pannier.ToolCall{})
 		return err
 	}},
