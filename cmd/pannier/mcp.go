@@ -44,7 +44,11 @@ command line; without HOST it lists the hosts.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case printConfig && len(args) == 0:
-				return p.printHosts()
+				rows := [][]string{{"HOST", "PROGRAM", "FILE"}}
+				for _, h := range hostConfigs {
+					rows = append(rows, []string{h.name, h.title, h.file})
+				}
+				return p.table(rows)
 			case printConfig:
 				return p.printHostConfig(cmd.Flags(), args[0])
 			case len(args) > 0:

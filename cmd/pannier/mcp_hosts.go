@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -102,14 +101,6 @@ type mcpServer struct {
 // All returns the command and its arguments.
 func (s mcpServer) All() []string { return append([]string{s.Command}, s.Args...) }
 
-func (p *program) printHosts() error {
-	rows := [][]string{{"HOST", "PROGRAM", "FILE"}}
-	for _, h := range hostConfigs {
-		rows = append(rows, []string{h.name, h.title, h.file})
-	}
-	return p.table(rows)
-}
-
 // printHostConfig prints the lines for a host, and on standard error where they go.
 func (p *program) printHostConfig(flags *pflag.FlagSet, name string) error {
 	names := make([]string, len(hostConfigs))
@@ -121,7 +112,11 @@ func (p *program) printHostConfig(flags *pflag.FlagSet, name string) error {
 		if err != nil {
 			return err
 		}
-		if err := h.write(p.out, server); err != nil {
+		lines, err := template.New(h.name).Funcs(template.FuncMap{"quote": quote}).Parse(h.lines)
+		if err != nil {
+			return err
+		}
+		if err := lines.Execute(p.out, server); err != nil {
 			return err
 		}
 		fmt.Fprintf(p.err, "pannier: add these lines to %s\n", h.file)
@@ -132,14 +127,6 @@ func (p *program) printHostConfig(flags *pflag.FlagSet, name string) error {
 		e.message += fmt.Sprintf("; did you mean %q?", meant)
 	}
 	return e
-}
-
-func (h hostConfig) write(to io.Writer, server mcpServer) error {
-	lines, err := template.New(h.name).Funcs(template.FuncMap{"quote": quote}).Parse(h.lines)
-	if err != nil {
-		return err
-	}
-	return lines.Execute(to, server)
 }
 
 // serverOf returns the command with the flags that are given, for a host that starts it in any directory.

@@ -116,7 +116,13 @@ func Run(ctx context.Context, o Options) error {
 		}
 	}
 	stop()
-	b.closeSession()
+	if s := b.current(); s != nil && s.id != "" { // the server need not keep it
+		closing, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		if res, err := b.send(closing, http.MethodDelete, nil, s); err == nil {
+			res.Body.Close()
+		}
+		cancel()
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -189,35 +195,32 @@ func (b *bridge) startCall(ctx context.Context, m *message) {
 	if !m.isModern() {
 		cancel = nil
 	}
+	var fault *jsonrpc.Error
 	b.mu.Lock()
-	_, again := b.running[id]
-	full := false
-	if !again {
+	if _, again := b.running[id]; again {
+		fault = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a call with this id is under way"}
+	} else {
 		select {
 		case places <- struct{}{}:
 			b.running[id] = cancel
 		default:
-			full = true
+			fault = unavailable("%d calls are under way; wait for one of them to end", cap(places))
 		}
 	}
 	b.mu.Unlock()
-	switch {
-	case again:
-		b.fail(m.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a call with this id is under way"})
-	case full:
-		b.fail(m.ID, unavailable("%d calls are under way; wait for one of them to end", cap(places)))
-	default:
-		b.tasks.Go(func() {
-			b.failed(calling, m, forward(calling, m))
-			end()
-			b.mu.Lock()
-			delete(b.running, id)
-			b.mu.Unlock()
-			<-places
-		})
+	if fault != nil {
+		end()
+		b.fail(m.ID, fault)
 		return
 	}
-	end()
+	b.tasks.Go(func() {
+		b.failed(calling, m, forward(calling, m))
+		end()
+		b.mu.Lock()
+		delete(b.running, id)
+		b.mu.Unlock()
+		<-places
+	})
 }
 
 // cancel ends a call and reports whether that is all that is to be done: of a call in a session the server has to be

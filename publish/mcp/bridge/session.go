@@ -189,19 +189,6 @@ func (b *bridge) announce(subscription json.RawMessage, lists, uris []string) {
 	}
 }
 
-// closeSession ends the session at the end of the host, so that the server need not keep it.
-func (b *bridge) closeSession() {
-	s := b.current()
-	if s == nil || s.id == "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
-	if res, err := b.send(ctx, http.MethodDelete, nil, s); err == nil {
-		res.Body.Close()
-	}
-}
-
 // listen forwards a subscription without a session until it is cancelled. Where the server ends it, such as at a
 // restart, it subscribes again and tells the host what may have changed meanwhile. Until the first acknowledgement it
 // does so for a while: a server that is killed breaks a number of connections before it refuses them.
