@@ -42,7 +42,7 @@ func TestOrder(t *testing.T) {
 	if diff := cmp.Diff(log, h.audited(t)); diff != "" {
 		t.Errorf("audit log (-want +got):\n%s", diff)
 	}
-	entries, err := h.log.Newest("", 4)
+	entries, err := h.log.Newest("", 0, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestOneAtATime(t *testing.T) {
 		})
 	}
 	callers.Wait()
-	entries, err := h.log.Newest("", 1000)
+	entries, err := h.log.Newest("", 0, 1000)
 	if err != nil || len(entries) != 160 {
 		t.Fatalf("%d entries, %v", len(entries), err)
 	}

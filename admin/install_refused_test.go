@@ -61,7 +61,7 @@ func TestRefusedInstallations(t *testing.T) {
 			if did := w.did(); !strings.Contains(did, fmt.Sprintf("release consumed %t", !tt.kept)) || strings.Contains(did, "emit") || strings.Contains(did, "look") {
 				t.Errorf("did\n%s", did)
 			}
-			entries, err := w.log.Newest("", 10)
+			entries, err := w.log.Newest("", 0, 10)
 			if err != nil || len(entries) != 2 || entries[0].Intent != 1 || entries[0].Slug != tt.slug || !strings.Contains(entries[0].Error, r.Message) {
 				t.Errorf("audited %+v, %v", entries, err)
 			}

@@ -186,7 +186,7 @@ func (h *fixture) emit(kind pannier.EventType, data any) {
 // audited returns the entries of the log, oldest first, one a line.
 func (h *fixture) audited(t *testing.T) string {
 	t.Helper()
-	entries, err := h.log.Newest("", 100)
+	entries, err := h.log.Newest("", 0, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

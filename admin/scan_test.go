@@ -128,7 +128,7 @@ func TestScansThatKeepNothing(t *testing.T) {
 			if !errors.Is(err, tt.fails) || report.Unkept != tt.unkept || s != nil || h.kept(t) {
 				t.Errorf("%v, %+v, %v", err, report, s)
 			}
-			entries, err := h.log.Newest("", 10)
+			entries, err := h.log.Newest("", 0, 10)
 			if err != nil || len(entries) != tt.audited || strings.Contains(strings.Join(h.happened, " "), "emit") {
 				t.Errorf("%v, happened %q, audited:\n%s", err, h.happened, h.audited(t))
 			}

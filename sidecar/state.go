@@ -38,7 +38,7 @@ type stateDir struct {
 	store    *state.Guarded
 	journal  *journal.Journal
 	events   atomic.Pointer[journal.Queue] // nil until there is one
-	audit    *audit.Trail
+	audit    *audit.Log
 	policy   *refusals.State
 	contents *contents.Kept
 	parsed   *parseCache
@@ -76,11 +76,14 @@ func openStateDir(s config.Settings, private bool, reg prometheus.Registerer, lo
 	if err := d.openJournal(reg); err != nil {
 		return nil, errors.Join(err, d.store.Close())
 	}
-	own := audit.Options{Logger: log}
+	own := audit.Options{Logger: log, CheckPlace: d.store.CheckPlace}
 	if d.dir != "" {
 		own.Dir = filepath.Join(d.dir, audit.Dir)
 	}
-	d.audit = audit.NewTrail(own, d.store.CheckPlace)
+	var unaudited error
+	if d.audit, unaudited = audit.Open(own); unaudited != nil {
+		log.Error("changes are refused, because they cannot be audited", "error", unaudited)
+	}
 	d.versions = openVersions(d.store, d.dir, d.log)
 	d.contents = contents.NewKept(state.Lenient{Guarded: d.store}, d.log)
 	d.parsed = newParseCache(d, s.WorkspaceID)

@@ -9,6 +9,7 @@ import (
 
 	"pannier"
 	"pannier/internal/fsx"
+	"pannier/internal/seqlog"
 )
 
 // headSuffix is appended to the name of the directory. The head is beside the directory, so that it survives the loss of the
@@ -88,11 +89,10 @@ func writeHead(path string, h head) error {
 	return err
 }
 
-// differenceFrom compares the loaded log with its head, and returns what does not match, empty if the log ends at the head
-// or after it.
-func (l *Log) differenceFrom(h *head, next uint64) (string, error) {
+// differenceFrom compares a log with its head, and returns what does not match, empty if the log ends at the head or after it.
+func (h *head) differenceFrom(dir string, segments []seqlog.Segment, next uint64) (string, error) {
 	seq, met := next, false
-	for line, err := range l.lines() {
+	for line, err := range seqlog.Newest(dir, segments, maxLine) {
 		if err != nil {
 			return "", err
 		}
@@ -102,7 +102,7 @@ func (l *Log) differenceFrom(h *head, next uint64) (string, error) {
 		}
 	}
 	oldest := h.First
-	if segments := l.disk.Segments(); len(segments) > 0 {
+	if len(segments) > 0 {
 		oldest = segments[0].Name
 	}
 	return h.difference(oldest, next-1, met), nil

@@ -94,7 +94,7 @@ func TestManipulations(t *testing.T) {
 				t.Errorf("after the acknowledgement: %q, %v", l.Broken(), err)
 			}
 			recorded := 0
-			entries, err := l.Newest("", 100)
+			entries, err := l.Newest("", 0, 100)
 			for _, e := range entries {
 				if e.Action == pannier.ActionAuditBroken && e.Error == reason {
 					recorded++

@@ -39,30 +39,37 @@ type Options struct {
 	MaxFiles int
 	// Logger logs repairs; nil discards.
 	Logger hclog.Logger
+	// CheckPlace fails where an entry would be lost with this process. It is optional.
+	CheckPlace func() error
 
 	create func(path string, existing int) (seqlog.File, error) // for tests
 }
 
-// Log is an audit log. It is safe for concurrent use. Readers never wait for a writer.
+// Log is an audit log. One that cannot be opened or written refuses entries, and the next one tries again. It is safe for
+// concurrent use. Readers never wait for a writer.
 type Log struct {
-	o Options
-	// disk stores the lines, or memory if it is nil.
-	disk   *seqlog.Log
+	o      Options
 	memory memory
-	// kept is what readers see: the segments up to the newest line that has a head. The list is never changed.
+	// kept is what readers see: the segments up to the newest line that has a head. The list is never changed. It is nil before the
+	// log is open, and without a directory.
 	kept atomic.Pointer[[]seqlog.Segment]
 	// broken is what did not match the head when the log was opened, until it is acknowledged; empty or nil is nothing.
 	broken atomic.Pointer[string]
+	// failed is the error of the last attempt to open or to append; nil after a success.
+	failed atomic.Pointer[error]
+	// next is the number of the next entry, written under mu; 0 before the log is open.
+	next      atomic.Uint64
+	verifying chan struct{} // a semaphore
 
 	mu         sync.Mutex     // held over disk I/O, by writers alone
-	next       atomic.Uint64  // the number of the next entry; written under mu
+	disk       *seqlog.Log    // nil without a directory
 	previous   pannier.Digest // of the newest line
 	unrecorded string         // a break that no entry records yet
 	closed     bool
 }
 
 // Open opens or creates the log of a directory. It fails if the directory or a file is unreadable, because numbers could be
-// used twice. Write errors are returned by Append.
+// used twice. The log is returned then too, and the next entry tries again. Write errors are returned by Append.
 func Open(o Options) (*Log, error) {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = defaultMaxBytes
@@ -73,15 +80,38 @@ func Open(o Options) (*Log, error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
+	if o.CheckPlace == nil {
+		o.CheckPlace = func() error { return nil }
+	}
 	o.Logger = o.Logger.Named("audit")
-	l := &Log{o: o, memory: memory{limit: o.MaxBytes}}
-	l.next.Store(1)
-	if o.Dir != "" {
+	l := &Log{o: o, memory: memory{limit: o.MaxBytes}, verifying: make(chan struct{}, 1)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l, l.record(l.openLocked())
+}
+
+// openLocked opens the log, unless it is open.
+func (l *Log) openLocked() error {
+	switch {
+	case l.next.Load() > 0:
+	case l.o.Dir == "":
+		l.next.Store(1)
+	default:
 		if err := l.load(); err != nil {
-			return nil, fmt.Errorf("open audit log in %s: %w", o.Dir, err)
+			return fmt.Errorf("open audit log in %s: %w", l.o.Dir, err)
 		}
 	}
-	return l, nil
+	return nil
+}
+
+// record keeps the result of an attempt for health.
+func (l *Log) record(err error) error {
+	if err == nil {
+		l.failed.Store(nil)
+	} else {
+		l.failed.Store(&err)
+	}
+	return err
 }
 
 // load reads the disk, removes a torn line, and compares the log with its head. A log without a head is from an older version, or
@@ -106,7 +136,6 @@ func (l *Log) load() error {
 	// A file with the name of a new one may be evidence.
 	files := seqlog.Options{Dir: l.o.Dir, SegmentBytes: l.o.MaxBytes, Sync: true, Existing: os.O_EXCL, Create: l.o.create}
 	l.disk = seqlog.New(files, segments, torn > 0)
-	l.publish()
 	if torn > 0 {
 		path := l.disk.Path(segments[len(segments)-1].Name)
 		l.o.Logger.Warn("the last line of the audit log is torn by a crash; removing it", "file", path, "bytes", torn)
@@ -120,7 +149,7 @@ func (l *Log) load() error {
 	case h == nil && next > 1:
 		l.o.Logger.Warn("the audit log has no head, so removed newest entries cannot be detected", "entry", next-1)
 	case h != nil:
-		difference, err := l.differenceFrom(h, next)
+		difference, err := h.differenceFrom(l.o.Dir, segments, next)
 		if err != nil {
 			return err
 		}
@@ -131,6 +160,7 @@ func (l *Log) load() error {
 			l.broken.Store(&h.Broken)
 		}
 	}
+	l.publish()
 	l.next.Store(next)
 	return nil
 }
@@ -188,39 +218,35 @@ func (l *Log) setBroken(reason string) {
 	l.o.Logger.Error("the audit log was changed from outside", "reason", reason)
 }
 
-// Broken returns what did not match the head when the log was opened, by this or an earlier process, and was not
-// acknowledged; empty if everything matched.
-func (l *Log) Broken() string {
-	if broken := l.broken.Load(); broken != nil {
-		return *broken
-	}
-	return ""
-}
-
-// Acknowledge clears [Log.Broken] from the next entry on. The entry that records the break stays.
-func (l *Log) Acknowledge() { l.broken.Store(nil) }
-
 // Append sets Seq, Time and Previous of an entry, writes it and then the head to disk, and returns it as it will be read:
 // its detail is a [json.RawMessage]. All errors are [pannier.ErrNotAudited] and leave the log unchanged.
 func (l *Log) Append(e pannier.AuditEntry) (pannier.AuditEntry, error) {
-	detail, err := json.Marshal(e.Detail) // calls methods of other packages, so without the lock
+	err := l.o.CheckPlace()
+	if err == nil {
+		e, err = l.append(e)
+		_ = l.record(err)
+	}
 	if err != nil {
-		return pannier.AuditEntry{}, fmt.Errorf("%w: encode detail: %w", pannier.ErrNotAudited, err)
-	}
-	if e.Detail = nil; string(detail) != "null" {
-		e.Detail = json.RawMessage(detail)
-	}
-	if e, err = l.append(e); err != nil {
 		return pannier.AuditEntry{}, fmt.Errorf("%w: %w", pannier.ErrNotAudited, err)
 	}
 	return e, nil
 }
 
 func (l *Log) append(e pannier.AuditEntry) (pannier.AuditEntry, error) {
+	detail, err := json.Marshal(e.Detail) // calls methods of other packages, so without the lock
+	if err != nil {
+		return e, fmt.Errorf("encode detail: %w", err)
+	}
+	if e.Detail = nil; string(detail) != "null" {
+		e.Detail = json.RawMessage(detail)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return e, ErrClosed
+	}
+	if err := l.openLocked(); err != nil {
+		return e, err
 	}
 	if reason := l.damage(); reason != "" && l.unrecorded == "" {
 		l.setBroken(reason)

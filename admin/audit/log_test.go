@@ -43,7 +43,7 @@ func TestAppend(t *testing.T) {
 			}
 			stored = append([]pannier.AuditEntry{got}, stored...)
 		}
-		entries, err := l.Newest("", 10)
+		entries, err := l.Newest("", 0, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +245,7 @@ func BenchmarkNewest(b *testing.B) {
 	for name, slug := range map[string]string{"any": "", "none": "b"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := l.Newest(slug, 100); err != nil {
+				if _, err := l.Newest(slug, 0, 100); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -258,7 +258,7 @@ func TestEarlierFormat(t *testing.T) {
 	dir := filepath.Join(faults.Copy(t, "testdata/state"), "audit")
 	verified(t, dir, 10)
 	l := open(t, audit.Options{Dir: dir})
-	if entries, err := l.Newest("csv-report", 9); err != nil || len(entries) != 4 || entries[3].Action != pannier.ActionSetPolicy {
+	if entries, err := l.Newest("csv-report", 0, 9); err != nil || len(entries) != 4 || entries[3].Action != pannier.ActionSetPolicy {
 		t.Errorf("%+v, %v", entries, err)
 	}
 	add(t, l, 11, 12)

@@ -80,7 +80,7 @@ func fails(t testing.TB, l *audit.Log, cause error) {
 // seqs returns the numbers of the newest entries.
 func seqs(t testing.TB, l *audit.Log, slug string, limit int) []uint64 {
 	t.Helper()
-	entries, err := l.Newest(slug, limit)
+	entries, err := l.Newest(slug, 0, limit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,22 +15,20 @@ import (
 // lines returns the present lines, newest first and without line feeds. It may be ranged over during appends, and the lines may
 // be kept. A line that is too long is nil.
 func (l *Log) lines() iter.Seq2[[]byte, error] {
-	if l.disk == nil {
-		return l.memory.lines()
+	if kept := l.kept.Load(); kept != nil {
+		return seqlog.Newest(l.o.Dir, *kept, maxLine)
 	}
-	return seqlog.Newest(l.o.Dir, *l.kept.Load(), maxLine)
+	return l.memory.lines()
 }
 
-// Newest returns up to limit entries, newest first; only those about a skill if slug is not empty. Invalid lines are
-// skipped; [Verify] reports them.
-func (l *Log) Newest(slug string, limit int) ([]pannier.AuditEntry, error) {
-	return l.Before(slug, 0, limit)
-}
-
-// Before is [Log.Newest] for the entries before a number; 0 is all.
-func (l *Log) Before(slug string, before uint64, limit int) (entries []pannier.AuditEntry, err error) {
+// Newest returns up to limit entries, newest first: those before a number, or all if it is 0; those about a skill, or all if slug is
+// empty. Invalid lines are skipped; [Verify] reports them.
+func (l *Log) Newest(slug string, before uint64, limit int) (entries []pannier.AuditEntry, err error) {
 	if limit <= 0 {
 		return nil, nil
+	}
+	if failed := l.failed.Load(); failed != nil && l.next.Load() == 0 {
+		return nil, *failed
 	}
 	about := []byte(`"slug":"` + slug + `"`) // JSON escapes nothing in a slug
 	for line, err := range l.lines() {
@@ -85,8 +83,12 @@ func (l *Log) After(seq uint64, wanted func(pannier.AuditEntry) bool) ([]pannier
 	return entries, nil
 }
 
-// Last returns the number of the newest entry, 0 if there is none. It does not wait for an append in progress.
-func (l *Log) Last() uint64 { return l.next.Load() - 1 }
+// Last returns the number of the newest entry, 0 if there is none, and false if the log cannot be opened. It does not wait for an
+// append in progress.
+func (l *Log) Last() (seq uint64, known bool) {
+	next := l.next.Load()
+	return max(next, 1) - 1, next > 0
+}
 
 // Read returns the newest entries of a directory as [Log.Newest] does, and changes nothing. A missing directory is an empty
 // log.
@@ -95,9 +97,9 @@ func Read(dir, slug string, limit int) ([]pannier.AuditEntry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read audit log: %w", err)
 	}
-	l := &Log{o: Options{Dir: dir}, disk: seqlog.New(seqlog.Options{Dir: dir}, segments, false)}
-	l.publish()
-	return l.Newest(slug, limit)
+	l := &Log{o: Options{Dir: dir}}
+	l.kept.Store(&segments)
+	return l.Newest(slug, 0, limit)
 }
 
 // Each calls each with every entry of a directory, oldest first, and returns the report of [Verify]. It calls nothing if the

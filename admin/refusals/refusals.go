@@ -51,7 +51,7 @@ type Options struct {
 	// ReadFrom is the directory of another sidecar, whose refusals are read and never written; empty for none.
 	ReadFrom string
 	Store    *state.Guarded
-	Audit    *audit.Trail
+	Audit    *audit.Log
 	Logger   hclog.Logger
 	// Inaccessible says why the directory cannot be used, Unread why the database cannot; both are nil where they can.
 	Inaccessible, Unread error
@@ -226,7 +226,11 @@ func (s *State) newestFile() (newest policyfile.Mark) {
 // the log, so this changes something only where an older file was put in its place.
 func (s *State) catchUp(found policyfile.Generation) {
 	replay := admin.Replay{Policy: s.Policies, Verdicts: s.Verdicts}
-	for _, e := range s.o.Audit.After(found.AuditSeq, admin.Relevant) {
+	entries, err := s.o.Audit.After(found.AuditSeq, admin.Relevant)
+	if err != nil {
+		s.log.Warn("the newest audit entries cannot be compared with the policy file", "error", err)
+	}
+	for _, e := range entries {
 		replay.Apply(e)
 	}
 	if err := replay.Err(); err != nil {
