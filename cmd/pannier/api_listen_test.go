@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -116,34 +115,12 @@ func TestAPIOverTCP(t *testing.T) {
 	if diff := cmp.Diff(want, entries); err != nil || diff != "" {
 		t.Fatalf("audit log: %v (-want +got):\n%s", err, diff)
 	}
-	checkRPCOverTCP(t, "ws://"+s.apiAddress(t)+"/v1/rpc", token["read"])
+	conn := dialRPC(t, "ws://"+s.apiAddress(t), websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + token["read"]}}})
+	if answer := callOver(t, conn, listCall); !strings.Contains(answer, `"pdf"`) {
+		t.Errorf("answered %s", answer)
+	}
 	s.stops(t)
 	s.checkSecrets(t, token)
-}
-
-// checkRPCOverTCP makes one call over a WebSocket.
-func checkRPCOverTCP(t *testing.T, url, token string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	conn, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + token}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.CloseNow()
-	need(t, conn.Write(ctx, websocket.MessageText, []byte(`{"jsonrpc":"2.0","id":1,"method":"skills/list"}`)))
-	for {
-		_, text, err := conn.Read(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(text), `"id":1`) {
-			if !strings.Contains(string(text), `"pdf"`) {
-				t.Errorf("answered %s", text)
-			}
-			return
-		}
-	}
 }
 
 // TestRevokedTokenIsRefused takes a token out of the file while the sidecar runs, and then breaks the file.

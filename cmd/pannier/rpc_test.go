@@ -23,11 +23,7 @@ func TestRPC(t *testing.T) {
 	s := startSidecar(t, w, "--platform-url", "off")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, "ws://pannier/v1/rpc", &websocket.DialOptions{HTTPClient: &http.Client{Transport: overSocket(s.socket)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.CloseNow()
+	conn := dialRPC(t, "ws://pannier", websocket.DialOptions{HTTPClient: &http.Client{Transport: overSocket(s.socket)}})
 	ask := func(text string) {
 		need(t, conn.Write(ctx, websocket.MessageText, []byte(text)))
 	}
@@ -78,6 +74,17 @@ func TestRPC(t *testing.T) {
 	if websocket.CloseStatus(err) != websocket.StatusGoingAway {
 		t.Errorf("ended by %v", err)
 	}
+}
+
+// dialRPC opens a WebSocket for JSON-RPC, until the test ends.
+func dialRPC(t *testing.T, base string, o websocket.DialOptions) *websocket.Conn {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, base+"/v1/rpc", &o)
+	need(t, err)
+	t.Cleanup(func() { conn.CloseNow() })
+	return conn
 }
 
 func overSocket(path string) *http.Transport {
@@ -134,11 +141,7 @@ func TestProtocolAsDocumented(t *testing.T) {
 	s := startSidecar(t, w, "--platform-url", "off", "--workspace-id", "ws_000000000000000001")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, "ws://pannier/v1/rpc", &websocket.DialOptions{HTTPClient: &http.Client{Transport: overSocket(s.socket)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.CloseNow()
+	conn := dialRPC(t, "ws://pannier", websocket.DialOptions{HTTPClient: &http.Client{Transport: overSocket(s.socket)}})
 	read := func() map[string]any {
 		_, text, err := conn.Read(ctx)
 		if err != nil {

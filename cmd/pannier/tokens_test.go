@@ -166,11 +166,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 	address := s.apiAddress(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, "ws://"+address+"/v1/rpc", &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + token["read"]}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.CloseNow()
+	conn := dialRPC(t, "ws://"+address, websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + token["read"]}}})
 	remote := must(client.NewRemote(client.Remote{URL: "http://" + address, Token: func() (string, error) { return token["read"], nil }}))(t)
 	defer remote.Close()
 	began, ended := make(chan struct{}, 1), make(chan error, 1)
@@ -186,9 +182,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 	<-began
 	writeIn(t, filepath.Dir(file), "sed -i /^read/d tokens")
 	<-ended
-	for err == nil {
-		_, _, err = conn.Read(ctx)
-	}
+	awaitClose(t, conn)
 	if ctx.Err() != nil {
 		t.Errorf("they are open after %s", patience)
 	}
