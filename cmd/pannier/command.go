@@ -44,12 +44,9 @@ the command in the skill.`,
 		Example: `  pannier command run pdf-forms fill in form.pdf
   pannier command run /skill:pdf-forms -- --a4 form.pdf`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				run, err := c.RunCommand(ctx, args[0], strings.Join(args[1:], " "))
-				return output(p, p.printRun)(run, err)
-			})
-		},
+		RunE: reads(p, p.printRun, func(ctx context.Context, c *client.Client, args []string) (pannier.CommandRun, error) {
+			return c.RunCommand(ctx, args[0], strings.Join(args[1:], " "))
+		}),
 	}), readsSkills...)
 }
 
