@@ -20,11 +20,6 @@ const (
 	RuntimeScript RuntimeToolKind = "script"
 )
 
-// RunsProgram reports whether tools of a kind start a program.
-func (k RuntimeToolKind) RunsProgram() bool {
-	return k == RuntimeShell || k == RuntimePython || k == RuntimeScript
-}
-
 // Why a tool is kept back. The first that fits is told: policy and settings, what is wrong with the declaration, then trust, then
 // the bounds. While tools are not enabled, a tool in a file that nothing else is against is kept back by [ToolsDisabled].
 const (
