@@ -65,12 +65,22 @@ func newEngine(s config.Settings, environ []string, o registry.Options) *engine 
 	return e
 }
 
+// maxReads is how often skills and config.yaml are read because the volume that they lie in was swapped between them.
+const maxReads = 4
+
 // reload takes in what a batch points to and returns the snapshot that follows, and what wants watching. It fails only
 // when ctx is done. It is for one caller at a time.
 func (e *engine) reload(ctx context.Context, b pannier.Batch) (*pannier.Snapshot, pannier.WatchSet, error) {
-	catalog, workspace, err := e.readWorkspace(ctx, b)
-	if err != nil {
-		return nil, pannier.WatchSet{}, err
+	paced := b.Trigger != pannier.TriggerStart && b.Trigger != pannier.TriggerManual && len(b.OwnChanges) == 0 // not asked for: its card may wait
+	var catalog pannier.Catalog
+	var workspace pannier.Workspace
+	for try := 1; try == 1 || try <= maxReads && !e.loader.Steady(); try++ { // until both belong together
+		var err error
+		if catalog, err = e.loader.Load(ctx, b); err != nil {
+			return nil, pannier.WatchSet{}, err
+		}
+		workspace = e.workspace.Read()
+		b.Full = true
 	}
 	fileProblems, reported := e.environments.readFile()
 	workspace.Problems = slices.Concat(workspace.Problems, config.Misplaced(e.rules), fileProblems, e.openToolsProblems(), e.unread.problems(catalog, workspace))
@@ -81,9 +91,14 @@ func (e *engine) reload(ctx context.Context, b pannier.Batch) (*pannier.Snapshot
 	s := e.registry.Update(func(in *registry.Inputs) {
 		in.Catalog, in.Workspace, in.Config, in.Environment = catalog, workspace, items, e.environments.effective()
 		in.Workspace.Runtime = e.running.Load().Runtime
-		in.Paced = isPaced(b)
+		in.Paced = paced
 	})
-	e.reportWorkspaceChange(&workspace) // after the update, so that a subscriber finds the change served
+	// Changes are reported after the update, so that a subscriber finds them served.
+	if before := e.latest.Swap(&workspace); before != nil && e.onWorkspaceChange != nil {
+		if changes, any := config.Changes(*before, workspace); any {
+			e.onWorkspaceChange(changes)
+		}
+	}
 	e.reportEnvironmentChange()
 	e.loaderSet = catalog.Watch
 	return s, e.watchSet(), nil
@@ -96,11 +111,6 @@ func (e *engine) watchSet() pannier.WatchSet {
 		extra = append(extra, e.deepDirs()...)
 	}
 	return e.watchSets.merge(e.loaderSet, extra, e.workspace.Entries())
-}
-
-// isPaced reports whether what a batch brings was not asked for, so that its card may wait for others.
-func isPaced(b pannier.Batch) bool {
-	return b.Trigger != pannier.TriggerStart && b.Trigger != pannier.TriggerManual && len(b.OwnChanges) == 0
 }
 
 // scanAll scans everything, for callers without a watcher.
@@ -155,34 +165,6 @@ func (e *engine) readContents(ctx context.Context, entries []*pannier.Entry, bri
 	}
 	workers.Wait()
 	return contents
-}
-
-// maxReads is how often skills and config.yaml are read again because the volume that they lie in was swapped between them.
-const maxReads = 4
-
-// readWorkspace returns the skills and the workspace as they belong together.
-func (e *engine) readWorkspace(ctx context.Context, b pannier.Batch) (catalog pannier.Catalog, workspace pannier.Workspace, err error) {
-	for try := 1; ; try++ {
-		if catalog, err = e.loader.Load(ctx, b); err != nil {
-			return catalog, workspace, err
-		}
-		workspace = e.workspace.Read()
-		if try == maxReads || e.loader.Steady() {
-			return catalog, workspace, nil
-		}
-		b.Full = true
-	}
-}
-
-// reportWorkspaceChange reports what has changed in the workspace since the scan before.
-func (e *engine) reportWorkspaceChange(now *pannier.Workspace) {
-	before := e.latest.Swap(now)
-	if before == nil || e.onWorkspaceChange == nil {
-		return
-	}
-	if changes, any := config.Changes(*before, *now); any {
-		e.onWorkspaceChange(changes)
-	}
 }
 
 // restartNeeded returns which changes of config.yaml the agent has not taken in.

@@ -62,7 +62,7 @@ func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, an
 		}
 		o := molecule.Options{
 			URL: at.URL, WorkspaceID: at.WorkspaceID, Token: to.token, Header: header, CAFile: at.CAFile,
-			Dial: to.dial, CardMaxBytes: maxCardBytes, Logger: log,
+			Dial: to.dial, CardMaxBytes: maxCardBytes,
 		}
 		if o.Token == nil && at.TokenFile != "" {
 			token := molecule.NewFileToken(at.TokenFile, at.TokenChecked)
@@ -74,29 +74,21 @@ func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, an
 			o.URL, name, label = embeddedURL, EmbeddedPlatform, "embedded"
 		}
 		// Platforms share the directory of the outbox: its files are named by endpoint and workspace.
-		pub, err := newPlatformPublisher(o, push.Options{
-			Name: name, Label: label, Outbox: to.outbox, OutboxStale: to.stale, ReadBack: at.Follow != config.FollowOff, Follow: at.Follow == config.FollowEvents, Peers: true,
-			Logger: log, Registerer: reg, Emit: emit, Tried: to.tried, Settling: to.settling,
+		o.Logger = log.Named("platform").With("platform", label)
+		target, err := molecule.New(o)
+		if err != nil {
+			return nil, fmt.Errorf("platform: %w", err)
+		}
+		pub, err := push.New(target, push.Options{
+			Name: name, Label: label, Endpoint: target.Endpoint(), WorkspaceID: target.WorkspaceID(), Outbox: to.outbox, OutboxStale: to.stale,
+			ReadBack: at.Follow != config.FollowOff, Follow: at.Follow == config.FollowEvents, Peers: true, Logger: log, Registerer: reg, Emit: emit, Tried: to.tried, Settling: to.settling,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("platform: %w", err)
 		}
-		p.all = append(p.all, pub)
+		p.all = append(p.all, platformPublisher{pub, target, molecule.NewPromoter(target, to.outbox, name, o.Logger)})
 	}
 	return p, nil
-}
-
-func newPlatformPublisher(to molecule.Options, o push.Options) (platformPublisher, error) {
-	if to.Logger != nil {
-		to.Logger = to.Logger.Named("platform").With("platform", o.Label)
-	}
-	target, err := molecule.New(to)
-	if err != nil {
-		return platformPublisher{}, err
-	}
-	o.Endpoint, o.WorkspaceID = target.Endpoint(), target.WorkspaceID()
-	pub, err := push.New(target, o)
-	return platformPublisher{pub, target, molecule.NewPromoter(target, o.Outbox, o.Name, to.Logger)}, err
 }
 
 const maxHeaderFile = 16 << 10
@@ -262,17 +254,13 @@ func (p *publishers) promote(ctx context.Context, promotion pannier.Promotion) [
 	results := make([]pannier.ActivityResult, len(p.all))
 	var telling sync.WaitGroup
 	for i, to := range p.all {
-		telling.Go(func() { results[i] = sendPromotion(ctx, to, promotion) })
+		telling.Go(func() {
+			results[i].Platform = to.Name()
+			if kept, err := to.promoter.Promote(ctx, promotion); err != nil {
+				results[i].Error, results[i].Kept = err.Error(), kept
+			}
+		})
 	}
 	telling.Wait()
 	return results
-}
-
-func sendPromotion(ctx context.Context, to platformPublisher, promotion pannier.Promotion) pannier.ActivityResult {
-	result := pannier.ActivityResult{Platform: to.Name()}
-	kept, err := to.promoter.Promote(ctx, promotion)
-	if err != nil {
-		result.Error, result.Kept = err.Error(), kept
-	}
-	return result
 }
