@@ -16,10 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"pannier"
-	"pannier/admin"
-	"pannier/admin/install"
-	"pannier/admin/refusals"
-	"pannier/admin/upload"
+	"pannier/admin/changes"
 	"pannier/config"
 	"pannier/contents"
 	"pannier/internal/journal"
@@ -46,12 +43,8 @@ type core struct {
 	watcher     *watcher.Watcher
 	platforms   *publishers
 	events      *journal.Queue
-	admin       *admin.Service
+	changes     *changes.Changes
 	tools       *tools.Service
-	uploads     *upload.Store // nil where nothing can be installed
-	// spoolErr is why the directories for installations cannot be used.
-	spoolErr  error
-	installed *install.Store
 	// socketLost returns why clients find no socket, nil where they do.
 	socketLost func() error
 
@@ -77,7 +70,7 @@ type core struct {
 func (c *core) run(all *tasks, hangups <-chan os.Signal) {
 	all.run("watcher", c.watcher.Run)
 	all.run("batches", func(ctx context.Context) error { c.processBatches(ctx); return nil })
-	all.run("recovery", c.recoverRefusals)
+	all.run("recovery", c.changes.Recover)
 	all.run("contents", func(ctx context.Context) error { c.contents.Run(ctx); return nil })
 	if c.settings.Scan != config.ScanOff {
 		all.run("security scans", func(ctx context.Context) error { c.contents.RunScans(ctx); return nil })
@@ -85,7 +78,7 @@ func (c *core) run(all *tasks, hangups <-chan os.Signal) {
 	all.run("hangups", func(ctx context.Context) error { c.rescanOnHangup(ctx, hangups); return nil })
 	all.run("touches", func(ctx context.Context) error { c.fingerprintTouched(ctx); return nil })
 	all.run("announcements", func(ctx context.Context) error { c.announce(ctx); return nil })
-	all.run("uploads", c.expireUploads)
+	all.run("uploads", c.changes.ExpireUploads)
 	all.run("tools", c.closeRunner)
 	all.run("systemd", func(ctx context.Context) error { c.notifySystemd(ctx); return nil })
 	all.run("platforms", c.platforms.run)
@@ -129,7 +122,7 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 		c.unread = newUnreadable(c.rules)
 	}
 	c.openRunner(opts.Environ)
-	if err := c.openAdmin(ctx, reg, c.scanDirs); err != nil {
+	if err := c.openChanges(ctx, reg, c.scanDirs); err != nil {
 		return nil, err
 	}
 	c.endInterruptedCalls()
@@ -140,11 +133,11 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 // handler composes what the socket answers with.
 func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Options) (*api.Handler, error) {
 	so := c.serviceOptions()
-	so.Rescan, so.Emit, so.Audit, so.Logger, so.Registerer = c.rescan, c.events.Emit, c.state.audit, c.log.Named("api"), reg
+	so.Rescan, so.Emit, so.Audit, so.Logger, so.Registerer = c.rescan, c.events.Emit, c.state.changes.Audit, c.log.Named("api"), reg
 	so.Rights = service.Rights{WriteUIDs: c.settings.Socket.WriteUIDs, CallUIDs: c.settings.Tools.CallUIDs}
 	so.Tools = c.tools
-	if c.uploads != nil {
-		so.Uploads = c.uploads
+	if c.changes.Uploads != nil {
+		so.Uploads = c.changes.Uploads
 	}
 	decides := service.New(so)
 	turns := c.turnOptions(decides)
@@ -352,7 +345,7 @@ func isPassing(update pannier.CatalogUpdated, s *pannier.Snapshot, announced pan
 // isWorkspaceKnown reports whether a snapshot shows all of the workspace that a card describes.
 func isWorkspaceKnown(s *pannier.Snapshot) bool {
 	return !slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool {
-		return p.Code == config.CodeWorkspaceMissing || p.Code == codeCardWithheld || p.Code == refusals.CodeLost
+		return p.Code == config.CodeWorkspaceMissing || p.Code == codeCardWithheld || p.Code == changes.CodeLost
 	})
 }
 

@@ -9,11 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
-	"pannier/admin/audit"
-	"pannier/admin/policy"
+	"pannier/admin/changes"
 	"pannier/config"
 	"pannier/contents"
-	"pannier/internal/policyfile"
 	"pannier/loader/fingerprint"
 	"pannier/publish/api"
 	"pannier/publish/turn"
@@ -55,11 +53,7 @@ type DirectoryOptions struct {
 func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) {
 	ro := registry.Options{FirstVersion: uint64(time.Now().UnixMilli())}
 	if ro.Inputs.Policies.Workspace = o.Policies; o.Policies == nil && o.Settings.StateDir != config.StateNone {
-		// What cannot be read is left out: the reader need not be the user of the sidecar.
-		found, _, _ := policyfile.Load(filepath.Join(o.Settings.StateDir, directoryName(o.Settings.WorkspaceID)))
-		if kept, err := policy.Open(policyfile.New(found)); err == nil {
-			ro.Inputs.Policies.Workspace = kept.All()
-		}
+		ro.Inputs.Policies.Workspace = changes.ReadPolicies(filepath.Join(o.Settings.StateDir, directoryName(o.Settings.WorkspaceID)))
 	}
 	h := newEngine(o.Settings, o.Environ, ro)
 	s, err := h.scanAllWithContents(ctx, o.Brief)
@@ -102,7 +96,7 @@ func ChangeDirectory(ctx context.Context, s config.Settings, environ []string, l
 	c := &core{engine: newEngine(s, environ, state.registryOptions()), log: log, state: state, platforms: &publishers{}, stats: newStats()}
 	c.events = state.newEvents(s.WorkspaceID, c.registry.Current)
 	look := func(ctx context.Context, _ ...string) (*pannier.Snapshot, error) { return c.scanAll(ctx) }
-	err = c.openAdmin(ctx, reg, look)
+	err = c.openChanges(ctx, reg, look)
 	if err == nil {
 		_, err = look(ctx)
 	}
@@ -121,5 +115,5 @@ func ChangeDirectory(ctx context.Context, s config.Settings, environ []string, l
 
 // AuditDirectory returns the directory of the audit log of a workspace.
 func AuditDirectory(s config.Settings) string {
-	return filepath.Join(s.StateDir, directoryName(s.WorkspaceID), audit.Dir)
+	return changes.AuditDirectory(filepath.Join(s.StateDir, directoryName(s.WorkspaceID)))
 }

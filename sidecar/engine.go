@@ -198,11 +198,6 @@ func (e *engine) reportEnvironmentChange() {
 	}
 }
 
-// setPolicies takes in the workspace layer of policy, and returns the snapshot that shows it.
-func (e *engine) setPolicies(set map[pannier.PolicyKey]pannier.PolicyEntry) *pannier.Snapshot {
-	return e.registry.Update(func(in *registry.Inputs) { in.Policies.Workspace = set })
-}
-
 // serviceOptions returns what decides about contents of skills; the caller adds what only a sidecar has.
 func (e *engine) serviceOptions() service.Options {
 	o := service.Options{

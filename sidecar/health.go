@@ -89,8 +89,7 @@ func (c *core) health() pannier.Health {
 		h.Conditions = append(h.Conditions, problemCondition(p))
 	}
 	h.Conditions = append(h.Conditions, c.state.conditions()...)
-	h.Conditions = append(h.Conditions, c.spoolConditions()...)
-	h.Conditions = append(h.Conditions, c.installed.Unsettled()...)
+	h.Conditions = append(h.Conditions, c.changes.Conditions()...)
 	h.Conditions = append(h.Conditions, capacityConditions(api.CapacityNow())...)
 	h.Conditions = append(h.Conditions, c.tcp.conditions()...)
 	h.Conditions = append(h.Conditions, toolsConditions(c.settings.Tools, c.tools.Report(), c.selfErr)...)

@@ -18,8 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
-	"pannier/admin/audit"
-	"pannier/admin/refusals"
+	"pannier/admin/changes"
 	"pannier/config"
 	"pannier/contents"
 	"pannier/internal/journal"
@@ -38,8 +37,7 @@ type stateDir struct {
 	store    *state.Guarded
 	journal  *journal.Journal
 	events   atomic.Pointer[journal.Queue] // nil until there is one
-	audit    *audit.Log
-	policy   *refusals.State
+	changes  *changes.State
 	contents *contents.Kept
 	parsed   *parseCache
 	*versions
@@ -76,22 +74,14 @@ func openStateDir(s config.Settings, private bool, reg prometheus.Registerer, lo
 	if err := d.openJournal(reg); err != nil {
 		return nil, errors.Join(err, d.store.Close())
 	}
-	own := audit.Options{Logger: log, CheckPlace: d.store.CheckPlace}
-	if d.dir != "" {
-		own.Dir = filepath.Join(d.dir, audit.Dir)
-	}
-	var unaudited error
-	if d.audit, unaudited = audit.Open(own); unaudited != nil {
-		log.Error("changes are refused, because they cannot be audited", "error", unaudited)
-	}
 	d.versions = openVersions(d.store, d.dir, d.log)
 	d.contents = contents.NewKept(state.Lenient{Guarded: d.store}, d.log)
 	d.parsed = newParseCache(d, s.WorkspaceID)
-	d.policy, err = refusals.Open(refusals.Options{
-		Dir: d.dir, ReadFrom: d.readFrom, Store: d.store, Audit: d.audit, Logger: log, Inaccessible: unusable(dir, gone), Unread: err,
+	d.changes, err = changes.OpenState(changes.StateOptions{
+		Dir: d.dir, ReadFrom: d.readFrom, Store: d.store, Logger: log, Inaccessible: unusable(dir, gone), Unread: err,
 	})
 	if err != nil {
-		return nil, errors.Join(err, d.audit.Close(), d.journal.Close(), d.store.Close())
+		return nil, errors.Join(err, d.journal.Close(), d.store.Close())
 	}
 	return d, nil
 }
@@ -200,7 +190,7 @@ func (d *stateDir) close(clean bool) {
 		l.Wait(context.Background()) // the caller does not wait for a disk that does not answer
 	}
 	d.contents.Wait(context.Background())
-	err := errors.Join(d.policy.Close(), d.audit.Close(), d.journal.Close())
+	err := errors.Join(d.changes.Close(), d.journal.Close())
 	d.parsed.writer.Wait(context.Background())
 	d.versions.writer.Wait(context.Background())
 	if err == nil && clean {
@@ -212,7 +202,7 @@ func (d *stateDir) close(clean bool) {
 }
 
 func (d *stateDir) conditions() []pannier.Condition {
-	return slices.Concat(d.problems, d.audit.Conditions(), d.store.Conditions(), d.policy.Conditions())
+	return slices.Concat(d.problems, d.changes.Audit.Conditions(), d.store.Conditions(), d.changes.Refusals.Conditions())
 }
 
 // placeEvery is how often pannier checks that the state directory is the one that is open, by the stat of two files.
@@ -223,7 +213,7 @@ const tryEvery = 5 * time.Second
 
 // watchPlace checks again and again until ctx is done, in its own goroutine: the disk may not answer.
 func (d *stateDir) watchPlace(ctx context.Context) error {
-	d.policy.FinishStart()
+	d.changes.Refusals.FinishStart()
 	var tried time.Time
 	tick := time.NewTicker(placeEvery)
 	defer tick.Stop()
@@ -235,10 +225,10 @@ func (d *stateDir) watchPlace(ctx context.Context) error {
 			if d.store.CheckPlaceNow() == nil && d.dir != "" && d.store.ReadOnly() == nil && (now.Sub(tried) >= tryEvery || d.store.Failed() != nil) {
 				tried = now
 				if d.store.Try(d.dir) {
-					d.audit.Retry(state.NoSpace)
+					d.changes.Audit.Retry(state.NoSpace)
 				}
 			}
-			d.policy.FinishStart()
+			d.changes.Refusals.FinishStart()
 		}
 	}
 }

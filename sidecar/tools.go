@@ -38,7 +38,7 @@ func (c *core) newTools(reg prometheus.Registerer) *tools.Service {
 		Snapshot: c.registry.Current, Plan: rules.Tools, Read: c.readForTool, Known: c.knownForTool, Scanned: func(s *pannier.Skill, digest pannier.Digest) *pannier.ScanSummary {
 			return c.contents.Scanned(s.Path, digest)
 		},
-		Directory: c.toolDirectory, Where: t.Runner, Runner: c.runner, HTTP: requests, Secrets: requests.secrets, Audit: c.state.audit, Emit: c.events.Emit,
+		Directory: c.toolDirectory, Where: t.Runner, Runner: c.runner, HTTP: requests, Secrets: requests.secrets, Audit: c.state.changes.Audit, Emit: c.events.Emit,
 		Mask: scan.MaskSecrets, Enabled: t.Enabled, Network: t.Network, RecordArguments: c.settings.TurnEvents.Text,
 		Sandbox: t.Sandbox, Env: t.Env, ProjectDirs: t.ProjectDirs, Timeout: t.Timeout, MaxCalls: maxToolCalls, Bounds: bounds,
 		Registerer: reg, Logger: c.log.Named("tools"),
@@ -125,7 +125,7 @@ const recentAudit = 1000
 
 // endInterruptedCalls audits an outcome for each call of a tool that has none, because the process before ended during it.
 func (c *core) endInterruptedCalls() {
-	entries, err := c.state.audit.Newest("", 0, recentAudit)
+	entries, err := c.state.changes.Audit.Newest("", 0, recentAudit)
 	if err != nil {
 		return // health says why
 	}
@@ -138,7 +138,7 @@ func (c *core) endInterruptedCalls() {
 		case !ended[e.Seq]:
 			intent := e.Seq
 			e.Phase, e.Intent, e.Error = pannier.AuditOutcome, intent, "the sidecar ended during the call; what became of it is not known"
-			if _, err := c.state.audit.Append(e); err != nil {
+			if _, err := c.state.changes.Audit.Append(e); err != nil {
 				c.log.Warn("a call of a tool that was interrupted could not be audited", "intent", intent, "error", err)
 				return
 			}
