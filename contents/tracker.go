@@ -109,7 +109,7 @@ func New(o Options) *Tracker {
 	}
 	first := &table{version: 1, held: o.Verdicts.Held()}
 	t.published.Store(first.with(t.changes))
-	clear(t.changes)
+	t.changes = map[string]*Content{}
 	return t
 }
 
@@ -210,7 +210,7 @@ func (t *Tracker) publish() {
 		next.held, t.publishedAt = held, time.Now()
 	}
 	t.published.Store(next)
-	clear(t.changes)
+	t.changes = map[string]*Content{}
 	judged := t.urgent
 	if t.newFound && t.o.Keep != nil {
 		all := map[string]pannier.Contents{}
