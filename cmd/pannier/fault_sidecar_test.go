@@ -194,19 +194,19 @@ func (s *sidecarUnderTest) healthy(t *testing.T) {
 	})
 }
 
-// loggedOnce checks that exactly one line of the log holds all of the words.
+// loggedOnce waits until a line of the log holds all of the words, and checks that it is the only one.
 func (s *sidecarUnderTest) loggedOnce(t *testing.T, words ...string) {
 	t.Helper()
 	lines := 0
-	for line := range strings.Lines(s.log.String()) {
-		holds := true
-		for _, word := range words {
-			holds = holds && strings.Contains(line, word)
+	until(t, fmt.Sprintf("a line of the log holds %q", words), func() bool {
+		lines = 0
+		for line := range strings.Lines(s.log.String()) {
+			if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, word) }) {
+				lines++
+			}
 		}
-		if holds {
-			lines++
-		}
-	}
+		return lines > 0
+	})
 	if lines != 1 {
 		t.Errorf("%d lines of the log hold %q, want one", lines, words)
 	}
