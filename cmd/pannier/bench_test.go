@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"math/rand"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pannier/publish/client"
 )
 
 // BenchmarkEditToPlatform measures from the rename that ends an edit to the moment when the platform has the card, on the
@@ -65,4 +69,111 @@ func BenchmarkListDirectory(b *testing.B) {
 			b.Fatalf("%v\n%s", err, out)
 		}
 	}
+}
+
+// BenchmarkInstallLive measures from the last byte of an archive of 70 kB: to the answer of skills/install, to the list that
+// shows the skill, and to its card at the registry endpoint, on the built binary with the waits of a deployment. Chunks, finish
+// and install go over one WebSocket. What is reported are percentiles in milliseconds.
+func BenchmarkInstallLive(b *testing.B) {
+	for _, others := range []int{0, 1000} {
+		b.Run(fmt.Sprintf("among=%d", others), func(b *testing.B) { benchmarkInstallLive(b, others) })
+	}
+}
+
+func benchmarkInstallLive(b *testing.B, others int) {
+	socket, cards := benchSidecar(b, others)
+	p, c := dialPeer(b, socket), client.New(socket)
+	defer p.close()
+	defer c.Close()
+	noise := make([]byte, 70_000)
+	rand.New(rand.NewSource(1)).Read(noise)
+	var answered, listed, acknowledged []time.Duration
+	for n := 0; b.Loop(); n++ {
+		version := fmt.Sprintf("0.0.%d", n)
+		archive := packed(map[string]string{"it/SKILL.md": skillFile("it", version), "it/noise.bin": string(noise)})
+		id, err := p.start(archive)
+		if err == nil {
+			err = p.send(id, archive[:len(archive)-1], 0, 1<<20)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		start := time.Now()
+		need(b, p.lastByte(id, archive))
+		answered = append(answered, time.Since(start))
+		list, err := c.Skills(b.Context(), "", true)
+		if err != nil || len(list.Skills) != others+1 {
+			b.Fatalf("%d skills, %v", len(list.Skills), err)
+		}
+		listed = append(listed, time.Since(start))
+		acknowledged = append(acknowledged, cardWith(cards, "Is moved, as "+version+".").Sub(start))
+		must(p.uninstall("it"))(b)
+	}
+	b.ReportMetric(0, "ns/op") // what an iteration takes is mostly what is not measured
+	for name, took := range map[string][]time.Duration{"answered": answered, "listed": listed, "acknowledged": acknowledged} {
+		slices.Sort(took)
+		b.ReportMetric(inMilliseconds(took, 50), name+"-p50-ms")
+		b.ReportMetric(inMilliseconds(took, 99), name+"-p99-ms")
+	}
+}
+
+// pushed is a card at the moment when the endpoint has acknowledged it.
+type pushed struct {
+	card string
+	at   time.Time
+}
+
+// cardWith waits for a card that holds a text, and says when it was acknowledged.
+func cardWith(cards <-chan pushed, text string) time.Time {
+	for {
+		if p := <-cards; strings.Contains(p.card, text) {
+			return p.at
+		}
+	}
+}
+
+func inMilliseconds(sorted []time.Duration, percent int) float64 {
+	return sorted[(len(sorted)-1)*percent/100].Seconds() * 1000
+}
+
+// lastByte sends the last byte of an archive, and installs it.
+func (p *peer) lastByte(id string, archive []byte) error {
+	if err := p.send(id, archive, len(archive)-1, 1); err != nil {
+		return err
+	}
+	if err := p.finish(id); err != nil {
+		return err
+	}
+	_, err := p.install(id)
+	return err
+}
+
+// benchSidecar runs a sidecar among so many other skills until the benchmark ends, and returns its socket and the cards that
+// its platform takes.
+func benchSidecar(b *testing.B, others int) (socket string, cards chan pushed) {
+	b.Helper()
+	cards = make(chan pushed, 1024)
+	platform := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		fmt.Fprint(w, `{"status":"updated"}`)
+		cards <- pushed{string(text), time.Now()}
+	}))
+	b.Cleanup(platform.Close)
+	workspace, dir := b.TempDir(), b.TempDir()
+	for n := range others {
+		at := filepath.Join(workspace, "skills", fmt.Sprintf("other-%d", n))
+		need(b, os.MkdirAll(at, 0o755))
+		need(b, os.WriteFile(filepath.Join(at, "SKILL.md"), []byte(skillFile(filepath.Base(at), "1")), 0o644))
+	}
+	short := must(os.MkdirTemp("", "p"))(b)
+	b.Cleanup(func() { os.RemoveAll(short) })
+	socket = filepath.Join(short, "s")
+	ctx, cancel := context.WithCancel(context.Background())
+	sidecar := exec.CommandContext(ctx, binary, "run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--platform-url", platform.URL,
+		"--socket", socket, "--state-dir", dir, "--platform-follow=off", "--log-level", "error")
+	sidecar.Env = cleanEnviron()
+	need(b, sidecar.Start())
+	b.Cleanup(func() { cancel(); _ = sidecar.Wait() })
+	<-cards // the first
+	return socket, cards
 }
