@@ -160,9 +160,7 @@ func TestAPIWithTLS(t *testing.T) {
 	need(t, os.WriteFile(config, []byte(text), 0o600))
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--api-listen", "0.0.0.0:0", "--api-tokens", file, "--web-config", config)
 	_, port, err := net.SplitHostPort(s.apiAddress(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	address := "127.0.0.1:" + port
 	f := far{&http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}, ForceAttemptHTTP2: true}}, "https://" + address}
 	if status, body := f.ask(t, token["read"], "GET", "/v1/health", ""); status != 200 || strings.Contains(body, "api_without_tls") {

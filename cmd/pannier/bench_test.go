@@ -95,9 +95,7 @@ func benchmarkInstallLive(b *testing.B, others int) {
 		if err == nil {
 			err = p.send(id, archive[:len(archive)-1], 0, 1<<20)
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		need(b, err)
 		start := time.Now()
 		need(b, p.lastByte(id, archive))
 		answered = append(answered, time.Since(start))

@@ -55,9 +55,7 @@ func callOver(t *testing.T, conn *websocket.Conn, text string) string {
 	need(t, conn.Write(ctx, websocket.MessageText, []byte(text)))
 	for {
 		_, answer, err := conn.Read(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		need(t, err)
 		if strings.Contains(string(answer), `"id":1`) {
 			return string(answer)
 		}

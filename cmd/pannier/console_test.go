@@ -342,9 +342,7 @@ func checkAudit(t *testing.T, s *sidecarUnderTest, state string) {
 	if err == nil {
 		err = os.WriteFile(files[0], []byte(strings.Replace(string(text), pannier.ActionInstall, pannier.ActionUpdate, 1)), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	getJSON(t, s, "/v1/audit/verify", &check)
 	if check.OK || check.Error == "" {
 		t.Errorf("a changed log: %+v", check)

@@ -236,9 +236,7 @@ func (s *sidecarUnderTest) answerTo(t *testing.T, method, target, body string) [
 func (s *sidecarUnderTest) all(t *testing.T) (events []pannier.Event) {
 	t.Helper()
 	err := s.Events(t.Context(), client.EventQuery{}, func(e pannier.Event) error { events = append(events, e); return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	return events
 }
 

@@ -186,9 +186,7 @@ func TestExampleTurnReaderEnds(t *testing.T) {
 		writeIn(t, w, skillScript("asked", "Is asked for."))
 		s := startSidecar(t, w, "--platform-url", "off")
 		r, out, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		need(t, err)
 		r.Close()
 		defer out.Close()
 		var noted strings.Builder

@@ -64,9 +64,7 @@ func TestFindHasOneOrder(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(result, &called)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	same("skills/find", slugsFound(called), want)
 	list := must(client.Get[pannier.List](t.Context(), s.Client, "/v1/skills", "q", text, "limit", "100"))(t)
 	var listed []string
@@ -215,9 +213,7 @@ func TestTurnShowsTheRightSkillOfMany(t *testing.T) {
 		r, err := s.Resolve(t.Context(), pannier.Turn{
 			Text: "print this melody as sheet music", Format: format, Limits: pannier.Limits{MaxChars: new(0), MaxTokens: new(2000)},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		need(t, err)
 		if len(r.Active) != 300 || r.Active[0].Slug != "zebra" || r.Active[0].Relevance == nil {
 			t.Errorf("%s: %d active, the first is %+v", format, len(r.Active), r.Active[0])
 		}

@@ -51,9 +51,7 @@ func (s *sidecarUnderTest) health(t *testing.T, args ...string) (text string, co
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return string(out), exit.ExitCode()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	return string(out), exitYes
 }
 

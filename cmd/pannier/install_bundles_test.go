@@ -138,9 +138,7 @@ func flatZip(t *testing.T, files map[string]string) []byte {
 		if err == nil {
 			_, err = f.Write([]byte(text))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		need(t, err)
 	}
 	need(t, z.Close())
 	return out.Bytes()

@@ -164,9 +164,7 @@ func TestInstallationsAreJudged(t *testing.T) {
 			writeIn(t, w, skillScript("own", "Is not ours.")+tt.there)
 			s := startSidecar(t, w, append([]string{"--platform-url", "off", "--state-dir", t.TempDir()}, tt.args...)...)
 			before, err := s.Skills(t.Context(), "", true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			need(t, err)
 			put := func(allow bool) (pannier.InstallResult, error) {
 				return s.Install(t.Context(), pannier.InstallRequest{AllowMissing: allow}, pannier.InstallSource{Body: bytes.NewReader(tt.archive)})
 			}

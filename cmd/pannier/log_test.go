@@ -35,9 +35,7 @@ func startLoggingTo(t *testing.T, to *os.File, workspace string, args ...string)
 func pipeOf(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	t.Cleanup(func() { r.Close(); w.Close() })
 	must(unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, 4096))(t)
 	return r, w

@@ -68,9 +68,7 @@ func (s *mcpBench) connect(b *testing.B, version string, o *mcp.ClientOptions) *
 	b.Helper()
 	transport := &mcp.StreamableClientTransport{Endpoint: "http://pannier/mcp", HTTPClient: s.http}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, o).Connect(b.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
-	if err != nil {
-		b.Fatal(err)
-	}
+	need(b, err)
 	b.Cleanup(func() { session.Close() })
 	return session
 }

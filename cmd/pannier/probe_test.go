@@ -93,9 +93,7 @@ func TestProbeOfSidecarThatHangs(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(shortDir(t), "s")
 	ln, err := net.Listen("unix", socket) // it takes connections and never answers
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	defer ln.Close()
 	checkProbe(t, socket, exitNo, "has not answered within 2s", "--live")
 }

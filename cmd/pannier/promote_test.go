@@ -57,9 +57,7 @@ func TestPromotionThatAPlatformRefuses(t *testing.T) {
 
 func TestDraft(t *testing.T) {
 	p, err := pannier.ParsePromotion([]byte(`{"promote_to_skill":true,"repetition_signal":{"count":3},"summary":"Back up: the \"nightly\" database","steps":["stop\nwrites","dump"],"when":"at night","owner":"ops","secret\u202e":7}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	const want = `---
 name: back-up-the-nightly-database
 description: "Back up: the \"nightly\" database"

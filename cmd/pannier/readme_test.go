@@ -114,16 +114,12 @@ func copyTracked(t *testing.T, repo, dir, to string) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // removed since, and not committed
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		need(t, err)
 		text, err := os.ReadFile(from)
 		if err = errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o755)); err == nil {
 			err = os.WriteFile(to, text, info.Mode().Perm())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		need(t, err)
 	}
 }
 

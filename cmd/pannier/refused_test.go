@@ -37,9 +37,7 @@ func treeOf(t *testing.T, dir string) string {
 		lines = append(lines, fmt.Sprintf("%s %s %q", rel, info.Mode(), text))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	return strings.Join(lines, "\n")
 }
 

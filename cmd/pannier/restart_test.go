@@ -136,9 +136,7 @@ printf -- '---\nname: seo\n---\n\n# Write pages\n' > skills/seo/SKILL.md`)
 	start := func() (*sidecarUnderTest, pannier.List) {
 		s := startSidecar(t, w, args...)
 		list, err := s.Skills(t.Context(), "", false) // before the files are read again
-		if err != nil {
-			t.Fatal(err)
-		}
+		need(t, err)
 		return s, list
 	}
 	s, _ := start()

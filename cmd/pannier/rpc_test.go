@@ -58,9 +58,7 @@ func TestRPC(t *testing.T) {
 	comes(`"skills/changed"`, `"reason":"catalog_changed"`)
 
 	res, err := (&http.Client{Transport: overSocket(s.socket)}).Post("http://pannier/v1/rpc", "application/json", strings.NewReader(`[{"jsonrpc":"2.0","id":"a","method":"skills/read","params":{"slug":"csv"}}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	defer res.Body.Close()
 	if text, err := io.ReadAll(res.Body); err != nil || !strings.HasPrefix(string(text), `[{"jsonrpc":"2.0","id":"a","result":{"slug":"csv",`) {
 		t.Errorf("POST: %s %v", text, err)
@@ -144,9 +142,7 @@ func TestProtocolAsDocumented(t *testing.T) {
 	conn := dialRPC(t, "ws://pannier", websocket.DialOptions{HTTPClient: &http.Client{Transport: overSocket(s.socket)}})
 	read := func() map[string]any {
 		_, text, err := conn.Read(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		need(t, err)
 		return frameOf(t, string(text))
 	}
 	results := map[string]map[string]any{}

@@ -38,9 +38,7 @@ func startHub(t testing.TB) *hubUnderTest {
 	if err == nil {
 		err = errors.Join(os.Chmod(h.socket, 0o777), os.Chmod(dir, 0o777))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	stop, cancel := context.WithCancel(context.Background())
 	var open sync.WaitGroup
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

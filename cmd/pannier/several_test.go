@@ -34,9 +34,7 @@ func parts(t *testing.T, files ...string) (media string, body []byte) {
 		if err == nil {
 			_, err = io.WriteString(to, files[i+1])
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		need(t, err)
 	}
 	need(t, w.Close())
 	return w.FormDataContentType(), b.Bytes()
@@ -183,9 +181,7 @@ func TestOneUploadServesAllSteps(t *testing.T) {
 	p := dialPeer(t, s.socket)
 	defer p.close()
 	id, err := p.upload(packed(map[string]string{"a/SKILL.md": skillFile("a", "1"), "own/SKILL.md": skillFile("own", "1"), "z/SKILL.md": skillFile("z", "1")}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	var list pannier.FolderList
 	install := func(params map[string]any) (string, error) {
 		params["source"], params["several"] = uploaded(id), true

@@ -70,9 +70,7 @@ func (s *sidecarUnderTest) delayStats(t *testing.T, stateDir string) {
 		args = append(args, "-P", path)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	tracer := startBinary(t, strace, args...)
 	eventually(t, "strace is attached", func() error {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.cmd.Process.Pid))

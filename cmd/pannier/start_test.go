@@ -23,9 +23,7 @@ func TestProbeAsksWhateverTheSettings(t *testing.T) {
 	t.Parallel()
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off")
 	broken := filepath.Join(t.TempDir(), "p.yaml")
-	if err := os.WriteFile(broken, []byte("settle: [\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	need(t, os.WriteFile(broken, []byte("settle: [\n"), 0o600))
 	sound := filepath.Join(t.TempDir(), "p.yaml")
 	need(t, os.WriteFile(sound, []byte("socket: "+s.socket+"\nsettle: rubbish\n"), 0o600))
 	for _, tt := range []struct {

@@ -75,9 +75,7 @@ func (s *surfaces) send(t *testing.T, method, path, accept, body string) (status
 	req := must(http.NewRequestWithContext(t.Context(), method, s.base+"/v1/"+path, strings.NewReader(body)))(t)
 	req.Header.Set("Accept", accept)
 	res, err := s.web.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	defer res.Body.Close()
 	if text, err = io.ReadAll(res.Body); err != nil {
 		t.Fatal(err)

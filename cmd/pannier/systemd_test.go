@@ -123,9 +123,7 @@ func TestSystemdThatDoesNotRead(t *testing.T) {
 	conn := must(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"}))(t)
 	defer conn.Close()
 	full, err := net.Dial("unixgram", name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	defer full.Close()
 	for err == nil {
 		_ = full.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))

@@ -35,9 +35,7 @@ func (s *sidecarUnderTest) installPDFForms(t *testing.T) {
 	on := true
 	kind := pannier.SourceManaged
 	_, err := s.Install(t.Context(), pannier.InstallRequest{SourceKind: kind}, pannier.InstallSource{Body: bytes.NewReader(archiveOf("pdf-forms", "1"))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	must(s.Scan(t.Context(), "pdf-forms", "", pannier.ScanRequest{}))(t)
 	p, err := s.SetPolicy(t.Context(), "pdf-forms", kind, pannier.PolicyChange{AllowImplicit: pannier.Toggle{Given: true, To: &on}})
 	if err != nil || p.Path != "managed/pdf-forms" || !p.Effective.AllowImplicit {

@@ -43,9 +43,7 @@ func openScreen(t *testing.T) (screen, terminal *os.File) {
 	n := must(unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN))(t)
 	need(t, unix.IoctlSetWinsize(int(screen.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 80}))
 	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	t.Cleanup(func() { terminal.Close() })
 	return screen, terminal
 }

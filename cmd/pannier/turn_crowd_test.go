@@ -132,9 +132,7 @@ func gather(t *testing.T, socket string) *crowd {
 	client := &http.Client{Transport: overSocket(socket)}
 	for range crowdWebSockets {
 		conn, _, err := websocket.Dial(ctx, "ws://pannier/v1/rpc", &websocket.DialOptions{HTTPClient: client})
-		if err != nil {
-			t.Fatal(err)
-		}
+		need(t, err)
 		l := &listener{conn: conn}
 		c.sockets = append(c.sockets, l)
 		all.Go(func() { l.run(ctx) })

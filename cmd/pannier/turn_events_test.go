@@ -207,9 +207,7 @@ func (s *sidecarUnderTest) envelopes(t *testing.T) (events []pannier.Event) {
 		events = append(events, e)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	return events
 }
 
@@ -245,9 +243,7 @@ func choosyPlatform(t *testing.T) string {
 func versionsTold(t *testing.T, socket string) <-chan []uint64 {
 	t.Helper()
 	conn, _, err := websocket.Dial(t.Context(), "ws://pannier/v1/rpc", &websocket.DialOptions{HTTPClient: &http.Client{Transport: overSocket(socket)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	t.Cleanup(func() { conn.CloseNow() })
 	told := make(chan []uint64, 1)
 	go func() {
@@ -318,9 +314,7 @@ func wireValue(t *testing.T, value any) (wire any) {
 	if err == nil {
 		err = json.Unmarshal(text, &wire)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	return wire
 }
 

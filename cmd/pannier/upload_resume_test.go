@@ -73,14 +73,10 @@ func (j *journey) round(n int) {
 	archive := packed(map[string]string{slug + "/SKILL.md": skillFile(slug, version), slug + "/noise.bin": string(noise)})
 	p := dialPeer(j.t, j.s.socket)
 	id, err := p.start(archive)
-	if err != nil {
-		j.t.Fatal(err)
-	}
+	need(j.t, err)
 	p = j.arrive(p, id, archive, n%10 == 9)
 	defer p.close()
-	if err := p.finish(id); err != nil {
-		j.t.Fatal(err)
-	}
+	need(j.t, p.finish(id))
 	m, err := p.install(id)
 	if err != nil || m.Status != "installed" || m.Skill.Version != version {
 		j.t.Fatalf("%+v, %v", m, err)

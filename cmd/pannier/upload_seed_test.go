@@ -73,9 +73,7 @@ func TestExampleOfTheProtocol(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	conn, _, err := dialWire(ctx, s.socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(t, err)
 	defer conn.CloseNow()
 	e := &conversation{t: t, ctx: ctx, conn: conn}
 	archive := exampleArchive(t)
@@ -126,9 +124,7 @@ func exampleArchive(t *testing.T) []byte {
 			"documents/SKILL.md":     "---\nname: Documents\nslug: documents\ndescription: Work with document files.\nversion: 0.1.0\n---\n# Documents\nWork.\n",
 			"documents/template.bin": string(random),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		need(t, err)
 		return b.Bytes()
 	}
 	for noise, comment := 70_000, 100; ; {
@@ -172,9 +168,7 @@ func (e *conversation) call(text string) string {
 	if err == nil {
 		err = e.conn.Write(e.ctx, websocket.MessageText, []byte(text))
 	}
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	need(e.t, err)
 	m := e.next(func(m message) bool { return bytes.Equal(m.ID, asked.ID) })
 	if err := fits(asked.Method, "result", m.Result); m.Error != nil || err != nil {
 		e.t.Fatalf("%s: %s %s %v", asked.Method, m.Error, m.Result, err)
@@ -206,9 +200,7 @@ func (e *conversation) next(is func(message) bool) message {
 			e.t.Fatalf("%v; kept %+v", err, e.kept)
 		}
 		var m message
-		if err := json.Unmarshal(text, &m); err != nil {
-			e.t.Fatal(err)
-		}
+		need(e.t, json.Unmarshal(text, &m))
 		if is(m) {
 			return m
 		}
@@ -220,9 +212,7 @@ func (e *conversation) next(is func(message) bool) message {
 func (e *conversation) has(result string, members ...string) {
 	e.t.Helper()
 	var got map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(result), &got); err != nil {
-		e.t.Fatal(err)
-	}
+	need(e.t, json.Unmarshal([]byte(result), &got))
 	for _, name := range members {
 		if got[name] == nil {
 			e.t.Errorf("no %s in %s", name, result)
@@ -240,9 +230,7 @@ func (e *conversation) holds(result, part string) {
 func (e *conversation) field(result, name string) string {
 	e.t.Helper()
 	var got map[string]any
-	if err := json.Unmarshal([]byte(result), &got); err != nil {
-		e.t.Fatal(err)
-	}
+	need(e.t, json.Unmarshal([]byte(result), &got))
 	text, _ := got[name].(string)
 	return text
 }
