@@ -75,10 +75,9 @@ func openDisk(o Options) (*disk, error) {
 		kept = append(kept, s)
 	}
 	d.Log = seqlog.New(log, kept, torn)
-	if d.mark > 0 {
-		d.Seal()
+	if d.mark > 0 || d.Repair() != nil {
+		d.Seal() // the next event begins another segment, and what is torn stays after the end of this one
 	}
-	_ = d.Repair() // the next append tries again
 	d.trim(0)
 	return d, nil
 }
