@@ -75,8 +75,7 @@ func (s *sidecarUnderTest) checkSecrets(t *testing.T, tokens map[string]string) 
 
 func TestAPIOverTCP(t *testing.T) {
 	file, token := newTokens(t)
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("pdf", "Reads it."))
+	w := workspaceWith(t, skillScript("pdf", "Reads it."))
 	s := startSidecar(t, w, "--platform-url", "off", "--api-listen", "127.0.0.1:0", "--api-tokens", file, "--state-dir", t.TempDir(), "--log-level", "trace")
 	f := far{http.DefaultClient, "http://" + s.apiAddress(t)}
 	off := `{"enabled":false}`

@@ -12,8 +12,7 @@ import (
 // changes, and says that the log is broken, also after another restart.
 func TestAuditLogThatWasCut(t *testing.T) {
 	t.Parallel()
-	w, stateDir := newWorkspace(t), t.TempDir()
-	writeIn(t, w, skillScript("pdf", "Reads it."))
+	w, stateDir := workspaceWith(t, skillScript("pdf", "Reads it.")), t.TempDir()
 	set := func(s *sidecarUnderTest, enabled string) {
 		t.Helper()
 		s.runs(t, exitYes, "", "policy", "set", "pdf", "--enabled="+enabled)
@@ -43,8 +42,7 @@ func TestAuditLogThatWasCut(t *testing.T) {
 // TestAuditLogVerifyAsksTheSidecar verifies the log of a sidecar whose state directory the command does not know.
 func TestAuditLogVerifyAsksTheSidecar(t *testing.T) {
 	t.Parallel()
-	w, stateDir := newWorkspace(t), t.TempDir()
-	writeIn(t, w, skillScript("pdf", "Reads it."))
+	w, stateDir := workspaceWith(t, skillScript("pdf", "Reads it.")), t.TempDir()
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
 	s.runs(t, exitYes, "no change was audited yet", "audit-log", "verify")
 	s.runs(t, exitYes, "pdf", "policy", "set", "pdf", "--enabled=false")

@@ -155,8 +155,7 @@ func TestAuditColour(t *testing.T) {
 // TestAuditWithoutDirectory checks the current directory, and where the command of a hint of show is run it does not matter.
 func TestAuditWithoutDirectory(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, "mkdir -p skills/pdf; printf '%s\\n' --- 'name: pdf' 'description: Reads it.' 'version: 1.0.0' --- 'Do it.' > skills/pdf/SKILL.md")
+	w := workspaceWith(t, "mkdir -p skills/pdf; printf '%s\\n' --- 'name: pdf' 'description: Reads it.' 'version: 1.0.0' --- 'Do it.' > skills/pdf/SKILL.md")
 	in := func(dir string, args ...string) (string, int) {
 		cmd := exec.Command(binary, args...)
 		cmd.Dir, cmd.Env = dir, append(cleanEnviron(), "XDG_RUNTIME_DIR="+t.TempDir())

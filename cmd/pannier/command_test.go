@@ -10,9 +10,7 @@ import (
 // TestCommandOfASidecar runs a command through the socket, which tells of it.
 func TestCommandOfASidecar(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("pdf-forms", "Reads it."))
-	s := startSidecar(t, w, "--platform-url", "off")
+	s := startSidecar(t, workspaceWith(t, skillScript("pdf-forms", "Reads it.")), "--platform-url", "off")
 	s.judged(t, "pdf-forms", pannier.StateEligible, pannier.EnvironmentSidecar)
 	s.runs(t, exitYes, "pdf_forms  pdf-forms  workspace  Reads it.", "command", "list")
 	if out, code := s.run("command", "run", "/skill:pdf-forms", "fill", "in"); code != 0 || !strings.HasSuffix(out, "\n\nARGUMENTS: fill in\n") {

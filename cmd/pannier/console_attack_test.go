@@ -85,9 +85,7 @@ const (
 // TestConsoleWebSockets opens one by a ticket, and tries everything else.
 func TestConsoleWebSockets(t *testing.T) {
 	t.Parallel()
-	dir := newWorkspace(t)
-	writeIn(t, dir, skillScript("alpha", "Counts."))
-	s := startSidecar(t, dir)
+	s := startSidecar(t, workspaceWith(t, skillScript("alpha", "Counts.")))
 	c := startConsole(t, "--socket", s.socket)
 	token := c.login(t, c.code)
 	ticket := c.ticket(t, token)
@@ -153,9 +151,7 @@ func TestConsoleSlowBodies(t *testing.T) {
 // TestConsoleReadOnlyWebSocket changes nothing.
 func TestConsoleReadOnlyWebSocket(t *testing.T) {
 	t.Parallel()
-	dir := newWorkspace(t)
-	writeIn(t, dir, skillScript("alpha", "Counts."))
-	s := startSidecar(t, dir)
+	s := startSidecar(t, workspaceWith(t, skillScript("alpha", "Counts.")))
 	c := startConsole(t, "--socket", s.socket, "--read-only")
 	conn, _ := c.dial(t, "?ticket="+c.ticket(t, c.login(t, c.code)), c.origin, "")
 	for _, call := range []string{
@@ -186,8 +182,7 @@ func TestConsoleNoticesAnotherWorkspace(t *testing.T) {
 	if status, _, body := c.ask(t, list); status != http.StatusBadGateway || !strings.Contains(body, `"no_sidecar"`) {
 		t.Errorf("without a sidecar: %d %s", status, body)
 	}
-	other := newWorkspace(t)
-	writeIn(t, other, skillScript("secret", "Nobody else reads this."))
+	other := workspaceWith(t, skillScript("secret", "Nobody else reads this."))
 	start(t, "run", "--workspace", other, "--socket", s.socket, "--state-dir", "none", "--platform-url", "off")
 	eventually(t, "the other sidecar answers", func() error {
 		status, _, body := c.ask(t, list)
@@ -204,8 +199,7 @@ func TestConsoleNoticesAnotherWorkspace(t *testing.T) {
 // TestConsoleGoesOn when the sidecar restarts, with the same session.
 func TestConsoleGoesOn(t *testing.T) {
 	t.Parallel()
-	dir := newWorkspace(t)
-	writeIn(t, dir, skillScript("alpha", "Counts."))
+	dir := workspaceWith(t, skillScript("alpha", "Counts."))
 	s := startSidecar(t, dir)
 	c := startConsole(t, "--socket", s.socket)
 	token := c.login(t, c.code)
@@ -230,8 +224,7 @@ func overTCP(s *sidecarUnderTest, t *testing.T) *consoleUnderTest {
 func TestConsoleOverTCP(t *testing.T) {
 	t.Parallel()
 	file, token := newTokens(t)
-	dir := newWorkspace(t)
-	writeIn(t, dir, skillScript("alpha", "Counts."))
+	dir := workspaceWith(t, skillScript("alpha", "Counts."))
 	const canvas = "https://canvas.example"
 	s := startSidecar(t, dir, "--api-listen", "127.0.0.1:0", "--api-tokens", file, "--console", "--api-allow-origins", canvas)
 	c := overTCP(s, t)
@@ -334,9 +327,7 @@ func TestConsoleSettings(t *testing.T) {
 func TestConsoleOfRemoteSidecar(t *testing.T) {
 	t.Parallel()
 	file, token := newTokens(t)
-	dir := newWorkspace(t)
-	writeIn(t, dir, skillScript("alpha", "Counts."))
-	s := startSidecar(t, dir, "--api-listen", "127.0.0.1:0", "--api-tokens", file)
+	s := startSidecar(t, workspaceWith(t, skillScript("alpha", "Counts.")), "--api-listen", "127.0.0.1:0", "--api-tokens", file)
 	c := startConsole(t, "--url", "http://"+s.apiAddress(t), "--token-file", filepath.Join(filepath.Dir(file), "environment"))
 	session := c.login(t, c.code)
 	status, _, body := c.ask(t, consoleRequest{method: "GET", path: "/v1/session", token: session})

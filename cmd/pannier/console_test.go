@@ -93,8 +93,7 @@ func (c *consoleUnderTest) login(t *testing.T, code string) string {
 
 func TestConsole(t *testing.T) {
 	t.Parallel()
-	dir := newWorkspace(t)
-	writeIn(t, dir, skillScript("alpha", "Counts."))
+	dir := workspaceWith(t, skillScript("alpha", "Counts."))
 	s := startSidecar(t, dir)
 	c := startConsole(t, "--socket", s.socket)
 	status, header, _ := c.ask(t, consoleRequest{method: "GET", path: "/"})
@@ -150,9 +149,7 @@ func TestConsoleWithoutSidecar(t *testing.T) {
 
 func TestConsoleReadOnly(t *testing.T) {
 	t.Parallel()
-	dir := newWorkspace(t)
-	writeIn(t, dir, skillScript("alpha", "Counts."))
-	s := startSidecar(t, dir)
+	s := startSidecar(t, workspaceWith(t, skillScript("alpha", "Counts.")))
 	c := startConsole(t, "--socket", s.socket, "--read-only")
 	token := c.login(t, c.code)
 	status, _, body := c.ask(t, consoleRequest{method: "GET", path: "/v1/session", token: token})

@@ -401,9 +401,7 @@ func TestLossThatIsAcknowledged(t *testing.T) {
 // TestRefusalsInMemory says that they end with the process.
 func TestRefusalsInMemory(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("one", "One."))
-	s := startSidecar(t, w, "--platform-url", "off")
+	s := startSidecar(t, workspaceWith(t, skillScript("one", "One.")), "--platform-url", "off")
 	s.toldNoMore(t, "refusals_in_memory")
 	s.runs(t, exitYes, "", "policy", "set", "one", "--enabled=false")
 	s.tellsOf(t, "refusals_in_memory")

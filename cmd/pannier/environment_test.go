@@ -46,8 +46,7 @@ func (s *sidecarUnderTest) judged(t *testing.T, slug string, state pannier.State
 
 func TestEnvironmentOfTheAgent(t *testing.T) {
 	t.Parallel()
-	w, stateDir := newWorkspace(t), t.TempDir()
-	writeIn(t, w, needy)
+	w, stateDir := workspaceWith(t, needy), t.TempDir()
 	args := []string{"--platform-url", "off", "--state-dir", stateDir}
 	s := startSidecar(t, w, args...)
 	s.judged(t, "needy", pannier.StateIneligible, pannier.EnvironmentSidecar)
@@ -98,8 +97,7 @@ func (s *sidecarUnderTest) hasEvent(t *testing.T, kind pannier.EventType, part s
 // TestEnvironmentFile has the file come, break, and go while the sidecar runs, without a resync: it is watched.
 func TestEnvironmentFile(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, needy)
+	w := workspaceWith(t, needy)
 	file := filepath.Join(t.TempDir(), "environment.json")
 	s := startSidecar(t, w, "--platform-url", "off", "--environment-file", file)
 	s.judged(t, "needy", pannier.StateIneligible, pannier.EnvironmentSidecar)
@@ -129,8 +127,7 @@ func TestEnvironmentFileWhoseDirectoryComesLater(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"auto", "poll"} {
 		t.Run(mode, func(t *testing.T) {
-			w, base := newWorkspace(t), t.TempDir()
-			writeIn(t, w, needy)
+			w, base := workspaceWith(t, needy), t.TempDir()
 			s := startSidecar(t, w, "--platform-url", "off", "--watch", mode, "--environment-file", filepath.Join(base, "envd", "x", "env.json"))
 			s.judged(t, "needy", pannier.StateIneligible, pannier.EnvironmentSidecar)
 			s.tellsOf(t, "environment_missing")
@@ -155,8 +152,7 @@ func TestEnvironmentFileWhoseDirectoryComesLater(t *testing.T) {
 // TestWorkspaceChanges edits config.yaml and the files of the system prompt while the sidecar runs, without a resync.
 func TestWorkspaceChanges(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("pdf", "Reads it.")+"printf 'You are a desk.\n' > system-prompt.md")
+	w := workspaceWith(t, skillScript("pdf", "Reads it.")+"printf 'You are a desk.\n' > system-prompt.md")
 	s := startSidecar(t, w, "--platform-url", "off")
 
 	s.write(t, `printf 'name: Other desk\nversion: "1.0"\nruntime: crewai\ntier: 4\nsomething: new\nprompt_files: [prompts/one.md, system-prompt.md]\n' > config.yaml`)
@@ -177,8 +173,7 @@ func TestWorkspaceChanges(t *testing.T) {
 // its environment, over the socket or in the file.
 func TestRuntimeOfTheRunningAgent(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, `printf 'name: Desk\nruntime: langgraph\n' > config.yaml; for runtime in langgraph crewai; do mkdir -p skills/$runtime; printf -- '---\nname: %s\ndescription: Is one.\nruntime: %s\n---\nDo it.\n' $runtime $runtime > skills/$runtime/SKILL.md; done`)
+	w := workspaceWith(t, `printf 'name: Desk\nruntime: langgraph\n' > config.yaml; for runtime in langgraph crewai; do mkdir -p skills/$runtime; printf -- '---\nname: %s\ndescription: Is one.\nruntime: %s\n---\nDo it.\n' $runtime $runtime > skills/$runtime/SKILL.md; done`)
 	report := filepath.Join(shortDir(t), "environment.json")
 	s := startSidecar(t, w, "--platform-url", "off", "--environment-file", report)
 	runs := func(fits, other string) {
@@ -207,8 +202,7 @@ func TestPromptDirectoryIsSwapped(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"auto", "poll"} {
 		t.Run(mode, func(t *testing.T) {
-			w := newWorkspace(t)
-			writeIn(t, w, "mkdir -p q/r n/r; printf 'Old.\n' > q/r/b.md; printf 'New.\n' > n/r/b.md; printf 'prompt_files: [q/r/b.md]\n' >> config.yaml")
+			w := workspaceWith(t, "mkdir -p q/r n/r; printf 'Old.\n' > q/r/b.md; printf 'New.\n' > n/r/b.md; printf 'prompt_files: [q/r/b.md]\n' >> config.yaml")
 			s := startSidecar(t, w, "--platform-url", "off", "--watch", mode)
 			s.promptIs(t, "Old.")
 			s.write(t, "mv q old; mv n q")

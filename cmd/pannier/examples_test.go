@@ -129,8 +129,7 @@ func TestExampleFiles(t *testing.T) {
 func TestExampleCalls(t *testing.T) {
 	t.Parallel()
 	forEachExample(t, func(t *testing.T, e example) {
-		w := newWorkspace(t)
-		writeIn(t, w, skillScript("asked", "Is asked for.")+"mkdir skills/asked/refs; printf '\\001~' > 'skills/asked/refs/a b.bin'")
+		w := workspaceWith(t, skillScript("asked", "Is asked for.")+"mkdir skills/asked/refs; printf '\\001~' > 'skills/asked/refs/a b.bin'")
 		s := startSidecar(t, w, "--platform-url", "off")
 		flag := map[string]string{"python3": "-c", "node": "--eval"}[e.interpreter]
 		args := []string{flag, e.calls}
@@ -163,8 +162,7 @@ error 400 invalid_last_event_id True True
 func TestExampleTurn(t *testing.T) {
 	t.Parallel()
 	forEachExample(t, func(t *testing.T, e example) {
-		w := newWorkspace(t)
-		writeIn(t, w, skillScript("asked", "Is asked for.")+"printf '12345' > skills/asked/notes.md")
+		w := workspaceWith(t, skillScript("asked", "Is asked for.")+"printf '12345' > skills/asked/notes.md")
 		s := startSidecar(t, w, "--platform-url", "off")
 		out, err := e.command(s.socket, e.dir+"/"+e.turn, "/skill:asked for Monday").CombinedOutput()
 		want := fmt.Sprintf("--- asked in %s/skills/asked, for 'for Monday'\nDo it.\n\n--- notes.md: 5 bytes\n", w)
@@ -182,9 +180,7 @@ func TestExampleTurn(t *testing.T) {
 func TestExampleTurnReaderEnds(t *testing.T) {
 	t.Parallel()
 	forEachExample(t, func(t *testing.T, e example) {
-		w := newWorkspace(t)
-		writeIn(t, w, skillScript("asked", "Is asked for."))
-		s := startSidecar(t, w, "--platform-url", "off")
+		s := startSidecar(t, workspaceWith(t, skillScript("asked", "Is asked for.")), "--platform-url", "off")
 		r, out, err := os.Pipe()
 		need(t, err)
 		r.Close()
@@ -228,8 +224,7 @@ func TestExampleAgents(t *testing.T) {
 	forEachExample(t, func(t *testing.T, e example) {
 		for name, stateDir := range map[string]string{"events kept": t.TempDir(), "events lost": "none"} {
 			t.Run(name, func(t *testing.T) {
-				w := newWorkspace(t)
-				writeIn(t, w, skillScript("first", "Is there before."))
+				w := workspaceWith(t, skillScript("first", "Is there before."))
 				s := startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
 				agent, prompts := startExample(t, e, s.socket)
 				seen(t, prompts, "Is there before.")
@@ -294,8 +289,7 @@ func TestExampleMany(t *testing.T) {
 	}
 	// Only people may call this one: find returns it, and the example must not show it to the model.
 	script.WriteString("mkdir skills/hidden; printf -- '---\\nname: hidden\\ndescription: Helps to convert each invoice of the finance department to CSV.\\ndisable-model-invocation: true\\n---\\nHidden.\\n' > skills/hidden/SKILL.md\n")
-	w := newWorkspace(t)
-	writeIn(t, w, script.String())
+	w := workspaceWith(t, script.String())
 	s := startSidecar(t, w, "--platform-url", "off")
 
 	cmd := e.command(s.socket, e.dir+"/many.py", "convert the invoices of finance to CSV", "archive the receipts of legal", "thanks", "")

@@ -171,8 +171,7 @@ func (s *sidecarUnderTest) isNamed(t *testing.T, name string) {
 func TestFaultEnvironmentFileIsALink(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode string) {
-		w, base := newWorkspace(t), t.TempDir()
-		writeIn(t, w, needy)
+		w, base := workspaceWith(t, needy), t.TempDir()
 		const has, hasNot = `'{"os":"linux","bins":["no-such-binary-here"],"env":["NO_SUCH_VARIABLE"]}'`, `'{"os":"linux"}'`
 		writeIn(t, base, "mkdir v0 v1 in; printf '%s' "+hasNot+" > v0/env; printf '%s' "+has+" > v1/env; ln -s v0 cur; ln -s ../cur/env in/env")
 		s := startFault(t, w, "--watch", mode, "--environment-file", filepath.Join(base, "in", "env"))
@@ -192,8 +191,7 @@ func TestFaultEnvironmentFileIsALink(t *testing.T) {
 func TestFaultPromptBehindALink(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, mode string) {
-		w := newWorkspace(t)
-		writeIn(t, w, "ln -s sub2 k; ln -s hid/cur l.md; printf 'prompt_files: [k/q.md, l.md]\n' >> config.yaml")
+		w := workspaceWith(t, "ln -s sub2 k; ln -s hid/cur l.md; printf 'prompt_files: [k/q.md, l.md]\n' >> config.yaml")
 		s := startFault(t, w, "--watch", mode)
 		s.tellsOf(t, "config_prompt_missing")
 		s.write(t, "mkdir sub2; echo Q0 > sub2/q.md")

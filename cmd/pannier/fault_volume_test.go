@@ -136,8 +136,7 @@ func TestFaultVolumeOfTheWorkspace(t *testing.T) {
 // TestFaultReadOnlyVolume reads a volume that is mounted read-only, and follows its swaps.
 func TestFaultReadOnlyVolume(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, "mkdir volume")
+	w := workspaceWith(t, "mkdir volume")
 	volume := filepath.Join(w, "volume")
 	runWriter(t, "volume", volume, 1, 1, "0s", "after", "pdf/SKILL.md")
 	s := startIsolated(t, w, "mount --bind volume skills; mount -o remount,ro,bind skills", "--resync", "0")

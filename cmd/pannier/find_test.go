@@ -182,8 +182,7 @@ func TestEveryWayToReferToASkill(t *testing.T) {
 // of MCP.
 func TestTriggersReachEveryModel(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, "mkdir -p skills/pdf; printf -- '---\nname: pdf\ndescription: Fills in forms.\ntriggers: [tax return]\n---\nText\n' > skills/pdf/SKILL.md\n")
+	w := workspaceWith(t, "mkdir -p skills/pdf; printf -- '---\nname: pdf\ndescription: Fills in forms.\ntriggers: [tax return]\n---\nText\n' > skills/pdf/SKILL.md\n")
 	s := startSidecar(t, w, "--platform-url", "off")
 	for _, format := range []string{"compact", "available_skills", "openclaw", "skills_xml", "molecule", "molecule_system"} {
 		if section, err := s.Prompt(t.Context(), pannier.Turn{Format: format}); err != nil || !strings.Contains(section.Text, "tax return") {

@@ -15,8 +15,7 @@ import (
 // TestHealthOfASkill shows people one skill with all that stands against it, what to do, and what was done to it.
 func TestHealthOfASkill(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("well", "Is well.")+"mkdir skills/needy; printf -- '---\\nname: needy\\ndescription: Needs much.\\nmetadata:\\n  openclaw:\\n    requires:\\n      bins: [no-such-program]\\n---\\nDo it.\\n' > skills/needy/SKILL.md")
+	w := workspaceWith(t, skillScript("well", "Is well.")+"mkdir skills/needy; printf -- '---\\nname: needy\\ndescription: Needs much.\\nmetadata:\\n  openclaw:\\n    requires:\\n      bins: [no-such-program]\\n---\\nDo it.\\n' > skills/needy/SKILL.md")
 	s := startSidecar(t, w, "--platform-url", "off")
 	must(s.SetPolicy(t.Context(), "needy", "", pannier.PolicyChange{AllowImplicit: pannier.Toggle{Given: true, To: new(false)}}))(t)
 	text, code := s.health(t, "needy")
@@ -69,8 +68,7 @@ func TestUptimeWords(t *testing.T) {
 // TestHealthOfASidecar has what an operator asks for first, as text and as JSON.
 func TestHealthOfASidecar(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("one", "The first.")+skillScript("two", "The second."))
+	w := workspaceWith(t, skillScript("one", "The first.")+skillScript("two", "The second."))
 	s := startSidecar(t, w, "--platform-url", "off")
 	s.servesCount(t, 2)
 	h := must(s.Health(t.Context()))(t)

@@ -17,8 +17,7 @@ import (
 // was to be, serves what is on disk, and has nothing left over.
 func TestKilledWhileInstalling(t *testing.T) {
 	t.Parallel()
-	w, stateDir := newWorkspace(t), t.TempDir()
-	writeIn(t, w, skillScript("own", "Is not ours.")+"printf 'skills:\n- own\n' >> config.yaml")
+	w, stateDir := workspaceWith(t, skillScript("own", "Is not ours.")+"printf 'skills:\n- own\n' >> config.yaml"), t.TempDir()
 	args := []string{"--platform-url", "off", "--state-dir", stateDir, "--log-level", "warn"}
 	s, random := startSidecar(t, w, args...), chance(t)
 	version, outcomes := "", map[string]int{}

@@ -50,8 +50,7 @@ func TestWhereNothingCanBeInstalled(t *testing.T) {
 		{"install.unavailable", 403, []string{"--state-dir", "none"}},
 	} {
 		t.Run(tt.code, func(t *testing.T) {
-			w := newWorkspace(t)
-			writeIn(t, w, skillScript("own", "Is not ours."))
+			w := workspaceWith(t, skillScript("own", "Is not ours."))
 			s := startSidecar(t, w, append([]string{"--platform-url", "off"}, tt.args...)...)
 			if e := s.attempt(t); e.Code != tt.code || e.Status != tt.status || e.Hint == "" {
 				t.Errorf("%+v", e)
@@ -73,8 +72,7 @@ func TestWhereNothingCanBeInstalled(t *testing.T) {
 // TestInstallIntoWhatIsReadOnly mounts the workspace so. The mode of the files would not stop root.
 func TestInstallIntoWhatIsReadOnly(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("own", "Is not ours.")+"mkdir ../state")
+	w := workspaceWith(t, skillScript("own", "Is not ours.")+"mkdir ../state")
 	s := startIsolated(t, w, "mount --bind . .; mount -o remount,ro,bind .; cd .", "--state-dir", filepath.Join(filepath.Dir(w), "state"))
 	if e := s.attempt(t); e.Code != "install.read_only" || e.Status != 409 || !strings.Contains(e.Hint, "writable") || !strings.Contains(e.Detail, w) {
 		t.Errorf("%+v", e)
@@ -160,8 +158,7 @@ func TestInstallationsAreJudged(t *testing.T) {
 		{"upload.size_limit", 413, with(""), []string{"--install-max-compressed-bytes", "100"}, "", false},
 	} {
 		t.Run(tt.code, func(t *testing.T) {
-			w := newWorkspace(t)
-			writeIn(t, w, skillScript("own", "Is not ours.")+tt.there)
+			w := workspaceWith(t, skillScript("own", "Is not ours.")+tt.there)
 			s := startSidecar(t, w, append([]string{"--platform-url", "off", "--state-dir", t.TempDir()}, tt.args...)...)
 			before, err := s.Skills(t.Context(), "", true)
 			need(t, err)

@@ -77,8 +77,7 @@ func TestChangesGoLive(t *testing.T) {
 
 func TestBrokenSkillHarmsItselfAlone(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("good", "Stays as it is.")+skillScript("torn", "Will break.")+`mkdir skills/born-broken; printf -- '---\nname: x\ntags: [asked\n---\n' > skills/born-broken/SKILL.md`)
+	w := workspaceWith(t, skillScript("good", "Stays as it is.")+skillScript("torn", "Will break.")+`mkdir skills/born-broken; printf -- '---\nname: x\ntags: [asked\n---\n' > skills/born-broken/SKILL.md`)
 	s := startSidecar(t, w, "--platform-url", "off")
 
 	born := must(s.entry(t, "born-broken"))(t)
@@ -109,8 +108,7 @@ func TestBrokenSkillHarmsItselfAlone(t *testing.T) {
 func TestTouchPushesNothing(t *testing.T) {
 	t.Parallel()
 	p := startPlatform(t)
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("still", "Does not change."))
+	w := workspaceWith(t, skillScript("still", "Does not change."))
 	s := startSidecar(t, w, "--platform-url", p.url, "--platform-token-file", tokenFile(t))
 	s.settled(t)
 	before := must(s.Skills(t.Context(), "", false))(t)

@@ -127,8 +127,7 @@ func TestOutputWhoseReaderIsGone(t *testing.T) {
 	t.Parallel()
 	r, to := pipeOf(t)
 	r.Close()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("one", "number 1"))
+	w := workspaceWith(t, skillScript("one", "number 1"))
 	cmd := exec.Command(binary, "list", "--workspace", w)
 	cmd.Env, cmd.Stdout = append(cleanEnviron(), "XDG_RUNTIME_DIR="+t.TempDir()), to
 	err := cmd.Run()
@@ -155,8 +154,7 @@ func TestFatalErrorIsTold(t *testing.T) {
 // TestLogWhilePlatformIsDown has the hint once, however many requests fail for the same reason, and addresses as texts.
 func TestLogWhilePlatformIsDown(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("pdf", "Reads it."))
+	w := workspaceWith(t, skillScript("pdf", "Reads it."))
 	s := startSidecar(t, w, "--platform-url", "http://127.0.0.1:1", "--log-format", "json", "--log-level", "info", "--listen", "127.0.0.1:0")
 	eventually(t, "the push fails for the fifth time, and the event stream is not followed", func() error {
 		if log := s.log.String(); !strings.Contains(log, `"failures":5`) || !strings.Contains(log, "event stream not followed") {

@@ -137,8 +137,7 @@ func forEachMCP(t *testing.T, test func(t *testing.T, workspace string, h *mcpUn
 		for _, forwards := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/forwards=%t", version, forwards), func(t *testing.T) {
 				t.Parallel()
-				w := newWorkspace(t)
-				writeIn(t, w, skillScript("first", "Is there."))
+				w := workspaceWith(t, skillScript("first", "Is there."))
 				args := []string{"--workspace", w}
 				if forwards {
 					args = append(args, "--socket", startSidecar(t, w, "--platform-url", "off").socket)
@@ -192,8 +191,7 @@ func TestMCPSidecarRestarts(t *testing.T) {
 	for _, version := range mcpVersions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			w := newWorkspace(t)
-			writeIn(t, w, skillScript("first", "Is there."))
+			w := workspaceWith(t, skillScript("first", "Is there."))
 			s := startSidecar(t, w, "--platform-url", "off")
 			h := startMCP(t, version, mcpCommand(t, w, "--workspace", w, "--socket", s.socket))
 			h.awaitSkills(t, "first")
@@ -215,8 +213,7 @@ func TestMCPSidecarRestarts(t *testing.T) {
 // TestMCPWithoutSidecar waits for a sidecar at a socket that is named alone.
 func TestMCPWithoutSidecar(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("first", "Is there."))
+	w := workspaceWith(t, skillScript("first", "Is there."))
 	socket := filepath.Join(shortDir(t), "s")
 	answers := talk(t, mcpCommand(t, t.TempDir(), "--socket", socket), mcpInitialize)
 	if len(answers) != 1 || !strings.Contains(answers[0], `"error"`) || !strings.Contains(answers[0], "the sidecar at "+socket+" does not answer") {
@@ -328,8 +325,7 @@ func TestMCPHostKilled(t *testing.T) {
 // TestMCPBesideSidecar starts a sidecar and more hosts on a workspace that a host serves itself.
 func TestMCPBesideSidecar(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("first", "Is there."))
+	w := workspaceWith(t, skillScript("first", "Is there."))
 	one := startMCP(t, mcpVersions[0], mcpCommand(t, w, "--workspace", w))
 	two := startMCP(t, mcpVersions[1], mcpCommand(t, w, "--workspace", w))
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", t.TempDir())
@@ -345,8 +341,7 @@ func TestMCPBesideSidecar(t *testing.T) {
 // TestMCPWritesNothing compares all files before and after a host, also where an installation was interrupted.
 func TestMCPWritesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("first", "Is there.")+"mkdir -p .agents; cp -r skills .agents/skills")
+	w := workspaceWith(t, skillScript("first", "Is there.")+"mkdir -p .agents; cp -r skills .agents/skills")
 	cmd := mcpCommand(t, w)
 	before := maps.Collect(filesBelow(t, w))
 	h := startMCP(t, mcpVersions[0], cmd)
@@ -448,8 +443,7 @@ func TestMCPNoDirectories(t *testing.T) {
 
 func TestMCPRemote(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("first", "Is there."))
+	w := workspaceWith(t, skillScript("first", "Is there."))
 	tokens, _ := newTokens(t)
 	dir := filepath.Dir(tokens)
 	s := startSidecar(t, w, "--platform-url", "off", "--api-listen", "127.0.0.1:0", "--api-tokens", tokens)
@@ -470,8 +464,7 @@ func TestMCPRemote(t *testing.T) {
 // file no skill is offered. The state directory is only read.
 func TestMCPKeepsRefusals(t *testing.T) {
 	t.Parallel()
-	w, state := newWorkspace(t), t.TempDir()
-	writeIn(t, w, skillScript("first", "Is there.")+skillScript("second", "Is there."))
+	w, state := workspaceWith(t, skillScript("first", "Is there.")+skillScript("second", "Is there.")), t.TempDir()
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", state)
 	s.output(t, "policy", "set", "second", "--enabled=false")
 	s.terminate(t)

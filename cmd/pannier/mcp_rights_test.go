@@ -21,8 +21,7 @@ func TestMCPToolRights(t *testing.T) {
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	t.Cleanup(server.Close)
-	w := newWorkspace(t)
-	writeIn(t, w, "mkdir -p skills/net; cat > skills/net/SKILL.md <<'EOF'\n---\nname: net\ndescription: Asks a server.\nruntime:\n  tools:\n    - {tool_slug: ask, kind: http, config: {url: '"+server.URL+"/'}}\n---\nText\nEOF\n")
+	w := workspaceWith(t, "mkdir -p skills/net; cat > skills/net/SKILL.md <<'EOF'\n---\nname: net\ndescription: Asks a server.\nruntime:\n  tools:\n    - {tool_slug: ask, kind: http, config: {url: '"+server.URL+"/'}}\n---\nText\nEOF\n")
 	file, token := newTokens(t)
 	s := startSidecar(t, w, "--platform-url", "off", "--api-listen", "127.0.0.1:0", "--api-tokens", file, "--scan=report", "--state-dir", filepath.Join(shortDir(t), "state"),
 		"--tools-enabled", "--tools-http-allow", strings.TrimPrefix(server.URL, "http://"))

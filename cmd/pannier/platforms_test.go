@@ -199,8 +199,7 @@ func (s *sidecarUnderTest) tagged(t *testing.T, target string) (body, tag string
 func TestPeersGoLive(t *testing.T) {
 	t.Parallel()
 	p := startPlatform(t)
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("haiku", "Writes a haiku."))
+	w := workspaceWith(t, skillScript("haiku", "Writes a haiku."))
 	s := startSidecar(t, w, "--platform-url", p.url, "--platform-token-file", tokenFile(t))
 	s.acknowledged(t)
 	version := s.version(t)

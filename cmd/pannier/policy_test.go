@@ -14,8 +14,7 @@ import (
 
 func TestPolicySet(t *testing.T) {
 	t.Parallel()
-	w, stateDir := newWorkspace(t), t.TempDir()
-	writeIn(t, w, skillScript("pdf", "Reads it."))
+	w, stateDir := workspaceWith(t, skillScript("pdf", "Reads it.")), t.TempDir()
 	args := []string{"--platform-url", "off", "--state-dir", stateDir}
 	s := startSidecar(t, w, args...)
 	s.judged(t, "pdf", pannier.StateEligible, pannier.EnvironmentSidecar)
@@ -52,9 +51,7 @@ func TestPolicySet(t *testing.T) {
 // TestPolicyOfNoSkill refuses the policy of a slug that no skill has, unless it is meant for a later skill.
 func TestPolicyOfNoSkill(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("pdf", "Reads it."))
-	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", t.TempDir())
+	s := startSidecar(t, workspaceWith(t, skillScript("pdf", "Reads it.")), "--platform-url", "off", "--state-dir", t.TempDir())
 	for _, tt := range []struct {
 		line string
 		code int
@@ -171,8 +168,7 @@ func TestAuditLogOfNoWorkspace(t *testing.T) {
 
 func TestPolicyOfTheSettings(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("pdf", "Reads it."))
+	w := workspaceWith(t, skillScript("pdf", "Reads it."))
 	settings := filepath.Join(t.TempDir(), "pannier.yaml")
 	need(t, os.WriteFile(settings, []byte("policy:\n  skills:\n    pdf: {enabled: false}\n"), 0o600))
 	s := startSidecar(t, w, "--platform-url", "off", "--config", settings)
@@ -188,8 +184,7 @@ func TestWhoMayChange(t *testing.T) {
 		t.Skip("only root can ask as another user")
 	}
 	const stranger, friend = 65533, 65532
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("pdf", "Reads it."))
+	w := workspaceWith(t, skillScript("pdf", "Reads it."))
 	s := startSidecar(t, w, "--platform-url", "off", "--socket-mode", "0666", "--write-uids", "65532")
 	program := filepath.Join(shortDir(t), "pannier") // where others may reach it
 	writeIn(t, filepath.Dir(program), "cp "+binary+" pannier; chmod 755 . pannier")
@@ -218,8 +213,7 @@ func TestWhoMayChange(t *testing.T) {
 // TestNoChangeWithoutAudit puts a directory where the audit log would be.
 func TestNoChangeWithoutAudit(t *testing.T) {
 	t.Parallel()
-	w, stateDir := newWorkspace(t), t.TempDir()
-	writeIn(t, w, skillScript("pdf", "Reads it."))
+	w, stateDir := workspaceWith(t, skillScript("pdf", "Reads it.")), t.TempDir()
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
 	if out, code := s.run("policy", "set", "pdf", "--enabled=true"); code != 0 { // from here on there is a policy file
 		t.Fatalf("exit code %d\n%s", code, out)

@@ -64,6 +64,14 @@ func must[T any](value T, err error) func(testing.TB) T {
 
 func newWorkspace(t *testing.T) string { return fixture.NewWorkspace(t) }
 
+// workspaceWith returns a new workspace in which a script was run.
+func workspaceWith(t *testing.T, script string) string {
+	t.Helper()
+	w := newWorkspace(t)
+	writeIn(t, w, script)
+	return w
+}
+
 func shortDir(t *testing.T) string { return fixture.ShortDir(t) }
 
 func skillScript(name, description string) string { return fixture.SkillScript(name, description) }

@@ -79,9 +79,7 @@ func refusedChanges() []struct {
 // TestRefusedChangesLeaveNothing compares the workspace before and after each kind of refusal, over the socket.
 func TestRefusedChangesLeaveNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("own", "Is not ours."))
-	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", t.TempDir())
+	s := startSidecar(t, workspaceWith(t, skillScript("own", "Is not ours.")), "--platform-url", "off", "--state-dir", t.TempDir())
 	before := treeOf(t, s.workspace)
 	for _, tt := range refusedChanges() {
 		req := must(http.NewRequestWithContext(t.Context(), tt.method, "http://pannier"+tt.target, bytes.NewReader(tt.body)))(t)

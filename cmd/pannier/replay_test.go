@@ -139,8 +139,7 @@ func TestReplay(t *testing.T) {
 // TestReplayOfResources compares the links and examples that a prompt showed. They count for the digest of the catalog too.
 func TestReplayOfResources(t *testing.T) {
 	t.Parallel()
-	w, state := newWorkspace(t), t.TempDir()
-	writeIn(t, w, skillScript("first", "Has examples.")+"mkdir skills/first/examples; printf 'one\n' > skills/first/examples/one.md")
+	w, state := workspaceWith(t, skillScript("first", "Has examples.")+"mkdir skills/first/examples; printf 'one\n' > skills/first/examples/one.md"), t.TempDir()
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", state)
 	r := &recorded{sidecarUnderTest: s, journal: filepath.Join(state, testWorkspaceID, "journal")}
 	eventually(t, "the recorded digest covers the examples", func() error {

@@ -24,8 +24,7 @@ import (
 
 func TestRestartGoesOnWhereItStopped(t *testing.T) {
 	t.Parallel()
-	w, stateDir := newWorkspace(t), t.TempDir()
-	writeIn(t, w, skillScript("first", "Is there before."))
+	w, stateDir := workspaceWith(t, skillScript("first", "Is there before.")), t.TempDir()
 	args := []string{"--platform-url", "off", "--state-dir", stateDir}
 
 	s := startSidecar(t, w, args...)
@@ -308,8 +307,7 @@ func listOnce(t *testing.T, w, stateDir string) (skills []*pannier.Skill) {
 
 // TestRestartWithParsedSkills restarts with what the process before has parsed, and with what is left of that.
 func TestRestartWithParsedSkills(t *testing.T) {
-	w, stateDir := newWorkspace(t), t.TempDir()
-	writeIn(t, w, skillScript("first", "Is there before.")+skillScript("second", "So is this."))
+	w, stateDir := workspaceWith(t, skillScript("first", "Is there before.")+skillScript("second", "So is this.")), t.TempDir()
 	file := filepath.Join(stateDir, testWorkspaceID, "parsed.cache")
 	want := listOnce(t, w, stateDir)
 	inode := func() uint64 {

@@ -18,9 +18,7 @@ import (
 // TestRPC asks a sidecar over a WebSocket, and is told of changes: of a file, and of a policy.
 func TestRPC(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("pdf", "Reads it."))
-	s := startSidecar(t, w, "--platform-url", "off")
+	s := startSidecar(t, workspaceWith(t, skillScript("pdf", "Reads it.")), "--platform-url", "off")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	conn := dialRPC(t, "ws://pannier", websocket.DialOptions{HTTPClient: &http.Client{Transport: overSocket(s.socket)}})
@@ -134,8 +132,7 @@ var protocolCalls = []struct{ method, call string }{
 // of the change, against the published schemas.
 func TestProtocolAsDocumented(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, "mkdir skills/documents; printf -- '---\\nname: Documents\\ndescription: Work with document files.\\nversion: 0.1.0\\n---\\nDo it.\\n' > skills/documents/SKILL.md")
+	w := workspaceWith(t, "mkdir skills/documents; printf -- '---\\nname: Documents\\ndescription: Work with document files.\\nversion: 0.1.0\\n---\\nDo it.\\n' > skills/documents/SKILL.md")
 	s := startSidecar(t, w, "--platform-url", "off", "--workspace-id", "ws_000000000000000001")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -42,8 +42,7 @@ func (s *sidecarUnderTest) hasFingerprint(t *testing.T, slug string) pannier.Dig
 
 func TestFingerprintsFollowTheFiles(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("pdf", "Reads it.")+skillScript("csv", "Reads that.")+"mkdir skills/pdf/scripts; printf '#!/bin/sh\n' > skills/pdf/scripts/run; chmod +x skills/pdf/scripts/run")
+	w := workspaceWith(t, skillScript("pdf", "Reads it.")+skillScript("csv", "Reads that.")+"mkdir skills/pdf/scripts; printf '#!/bin/sh\n' > skills/pdf/scripts/run; chmod +x skills/pdf/scripts/run")
 	s := startSidecar(t, w, "--platform-url", "off")
 	before, other := s.hasFingerprint(t, "pdf"), s.hasFingerprint(t, "csv")
 	version := s.version(t)
@@ -155,8 +154,7 @@ func TestScanOfNothing(t *testing.T) {
 // TestAcceptedSkill accepts a finding by the command line: the skill can be used until it changes, at its path only.
 func TestAcceptedSkill(t *testing.T) {
 	t.Parallel()
-	w, stateDir := newWorkspace(t), t.TempDir()
-	writeIn(t, w, hostileSkill("evil"))
+	w, stateDir := workspaceWith(t, hostileSkill("evil")), t.TempDir()
 	args := []string{"--platform-url", "off", "--state-dir", stateDir, "--scan", "enforce"}
 	s := startSidecar(t, w, args...)
 	s.standsAt(t, "evil", pannier.StateIneligible, pannier.ReasonSecurityBlocked)

@@ -175,9 +175,7 @@ func TestFilesOfABrowser(t *testing.T) {
 // TestOneUploadServesAllSteps: a dry run, an installation in which one skill is refused, and a retry that replaces it.
 func TestOneUploadServesAllSteps(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("own", "Is not ours."))
-	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", t.TempDir())
+	s := startSidecar(t, workspaceWith(t, skillScript("own", "Is not ours.")), "--platform-url", "off", "--state-dir", t.TempDir())
 	p := dialPeer(t, s.socket)
 	defer p.close()
 	id, err := p.upload(packed(map[string]string{"a/SKILL.md": skillFile("a", "1"), "own/SKILL.md": skillFile("own", "1"), "z/SKILL.md": skillFile("z", "1")}))

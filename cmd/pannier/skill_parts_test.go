@@ -57,8 +57,7 @@ printf -- '- https://a.example/guide\n' > skills/seo/links.yaml`)
 // within the default one.
 func TestRealParts(t *testing.T) {
 	corpus := realskills.Dir(t)
-	workspace := newWorkspace(t)
-	writeIn(t, workspace, fmt.Sprintf("cp -r %[1]s/wshobson+agents/plugins/startup-business-analyst/skills/market-sizing-analysis %[1]s/obra+superpowers/skills/writing-skills skills; chmod -R u+w skills", corpus))
+	workspace := workspaceWith(t, fmt.Sprintf("cp -r %[1]s/wshobson+agents/plugins/startup-business-analyst/skills/market-sizing-analysis %[1]s/obra+superpowers/skills/writing-skills skills; chmod -R u+w skills", corpus))
 	s := startFault(t, workspace)
 	s.promptHas(t, "molecule", "Example `examples/saas-market-sizing.md`:\n", "verifying skills work before deployment\nThe instructions are not shown here.")
 	unlimited, err := s.AutomaticPrompt(t.Context(), "molecule", new(int))

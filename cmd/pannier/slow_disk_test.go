@@ -173,8 +173,7 @@ func TestSlowDisk(t *testing.T) {
 	platform := newRecorder(t)
 	platform.up(t)
 	stateDir := shortDir(t)
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("first", "Is there before."))
+	w := workspaceWith(t, skillScript("first", "Is there before."))
 	args := []string{"--state-dir", stateDir, "--platform-url", "http://" + platform.addr, "--platform-token-file", tokenFile(t)}
 	for _, start := range []string{"new", "again"} {
 		s := startOnSlowDisk(t, w, args...)
@@ -209,8 +208,7 @@ func TestSlowStats(t *testing.T) {
 	platform := newRecorder(t)
 	platform.up(t)
 	stateDir := shortDir(t)
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("first", "Is there before."))
+	w := workspaceWith(t, skillScript("first", "Is there before."))
 	s := startSidecar(t, w, "--state-dir", stateDir, "--scan", "report", "--platform-url", "http://"+platform.addr, "--platform-token-file", tokenFile(t))
 	s.goesLive(t, platform, "before")
 	s.delayStats(t, stateDir)
@@ -236,8 +234,7 @@ func TestSlowStats(t *testing.T) {
 // TestSlowArming delays each arming of a directory: the first look does not wait for it, /readyz does, and what changes between
 // the two is found without an event. It runs alone: what it asks has to be answered before everything is armed.
 func TestSlowArming(t *testing.T) {
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("first", "Is there before."))
+	w := workspaceWith(t, skillScript("first", "Is there before."))
 	s := startDelayed(t, "inotify_add_watch", 2*time.Second, w, "--platform-url", "off", "--state-dir", "none")
 	s.within(t, promptly, "the first look is served", func(context.Context) error {
 		_, err := s.entry(t, "first")
@@ -264,8 +261,7 @@ func TestSlowArming(t *testing.T) {
 // TestSlowArmingOfFiles changes a file that no scan reads after the fingerprint and before the directory is armed.
 func TestSlowArmingOfFiles(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("one", "Keeps its text."))
+	w := workspaceWith(t, skillScript("one", "Keeps its text."))
 	s := startDelayed(t, "inotify_add_watch", 2*time.Second, w, "--platform-url", "off", "--state-dir", "none")
 	s.hasFingerprint(t, "one")
 	writeIn(t, w, "printf x > skills/one/notes")

@@ -177,8 +177,7 @@ func TestSocketOfAnotherSidecarIsNotTaken(t *testing.T) {
 	t.Parallel()
 	first := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--listen", "127.0.0.1:0")
 	live := "http://" + first.listenAddress(t) + "/livez"
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("second", "Is the other one."))
+	w := workspaceWith(t, skillScript("second", "Is the other one."))
 	// The path is another one for the second, so that its start does not wait for the first to notice.
 	socket := filepath.Join(shortDir(t), "s")
 	second := start(t, "run", "--workspace", w, "--socket", socket, "--state-dir", "none", "--environment-own", "block", "--platform-url", "off")

@@ -55,8 +55,7 @@ func TestUploadsThatCanNotBeUsed(t *testing.T) {
 		stateDir := t.TempDir()
 		t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+rwX", stateDir).Run() })
 		writeIn(t, stateDir, "mkdir -m 700 "+testWorkspaceID+"; cd "+testWorkspaceID+"; "+script)
-		w := newWorkspace(t)
-		writeIn(t, w, skillScript("one", "number 1"))
+		w := workspaceWith(t, skillScript("one", "number 1"))
 		s := startUnprivileged(t, w, "--state-dir", stateDir)
 		s.serves(t, "one", number(1))
 		if c := s.tellsOf(t, "installs_unavailable"); c.Severity != pannier.SeverityWarning {

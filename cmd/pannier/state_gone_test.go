@@ -49,8 +49,7 @@ func TestStateThatGoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, dir := newWorkspace(t), t.TempDir()
-			writeIn(t, w, skillScript("one", "One.")+skillScript("two", "Two."))
+			w, dir := workspaceWith(t, skillScript("one", "One.")+skillScript("two", "Two.")), t.TempDir()
 			args := []string{"--platform-url", "off", "--state-dir", filepath.Join(dir, "s")}
 			s := startSidecar(t, w, args...)
 			s.runs(t, exitYes, "", "policy", "set", "one", "--enabled=false")
@@ -98,8 +97,7 @@ func (s *sidecarUnderTest) alarms(t *testing.T) {
 func TestStateThatIsGoneIsNotMadeAnew(t *testing.T) {
 	t.Parallel()
 	p := newOddPlatform(t, func(http.ResponseWriter, *http.Request) bool { return false })
-	w, dir := newWorkspace(t), t.TempDir()
-	writeIn(t, w, skillScript("two", "Two."))
+	w, dir := workspaceWith(t, skillScript("two", "Two.")), t.TempDir()
 	s := startSidecar(t, w, "--platform-url", p.server.URL, "--platform-token-file", tokenFile(t), "--state-dir", filepath.Join(dir, "s"))
 	p.holds(t, "Two.")
 	writeIn(t, dir, "mv s t")

@@ -73,9 +73,7 @@ func TestSystemd(t *testing.T) {
 	for kind, name := range map[string]string{"path": filepath.Join(shortDir(t), "n"), "abstract": fmt.Sprintf("@pannier-test-%d", os.Getpid())} {
 		t.Run(kind, func(t *testing.T) {
 			systemd := listenAsSystemd(t, name, "400000")
-			w := newWorkspace(t)
-			writeIn(t, w, skillScript("one", "Is there."))
-			s := startSidecar(t, w, "--platform-url", "off")
+			s := startSidecar(t, workspaceWith(t, skillScript("one", "Is there.")), "--platform-url", "off")
 			at := systemd.hears(t, 0, `\AREADY=1\nSTATUS=1 of 1 skills can be used, snapshot \d+\z`)
 			if err := s.Ready(t.Context()); err != nil {
 				t.Errorf("told that it is ready, and it is not: %v", err)

@@ -125,8 +125,7 @@ var unchanging = []string{
 func TestTokensThatReadChangeNothing(t *testing.T) {
 	t.Parallel()
 	file, token := newTokens(t)
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("pdf", "Reads it."))
+	w := workspaceWith(t, skillScript("pdf", "Reads it."))
 	s := startSidecar(t, w, "--platform-url", "off", "--api-listen", "127.0.0.1:0", "--api-tokens", file, "--state-dir", t.TempDir())
 	f := far{http.DefaultClient, "http://" + s.apiAddress(t)}
 	_, text := f.ask(t, token["read"], "GET", "/openapi.json", "")
@@ -193,8 +192,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 func TestDenials(t *testing.T) {
 	t.Parallel()
 	file, token := newTokens(t)
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("pdf", "Reads it."))
+	w := workspaceWith(t, skillScript("pdf", "Reads it."))
 	s := startSidecar(t, w, "--platform-url", "off", "--api-listen", "127.0.0.1:0", "--api-tokens", file, "--state-dir", t.TempDir(), "--log-level", "info")
 	f := far{http.DefaultClient, "http://" + s.apiAddress(t)}
 	const flood = 100

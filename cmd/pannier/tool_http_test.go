@@ -178,8 +178,7 @@ func TestHTTPToolAttacks(t *testing.T) {
 	base := shortDir(t)
 	key := filepath.Join(base, "key")
 	need(t, os.WriteFile(key, []byte(httpSecret+"\n"), 0o600))
-	w := newWorkspace(t)
-	writeIn(t, w, "mkdir -p skills/net; cat > skills/net/SKILL.md <<'EOF'\n---\nname: net\ndescription: Asks servers.\nruntime:\n  tools:\n"+declared.String()+"---\nText\nEOF\n")
+	w := workspaceWith(t, "mkdir -p skills/net; cat > skills/net/SKILL.md <<'EOF'\n---\nname: net\ndescription: Asks servers.\nruntime:\n  tools:\n"+declared.String()+"---\nText\nEOF\n")
 	s := startProxied(t, w, server.URL, "--tools-http-allow", host+","+strings.TrimPrefix(broken.URL, "https://"), "--tools-secret", "KEY@127.0.0.1/net=@"+key)
 	s.allow(t, "net", "skill.net.t0")
 	for i, a := range attacks {

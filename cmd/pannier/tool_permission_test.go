@@ -121,8 +121,7 @@ func TestHTTPPermission(t *testing.T) {
 	base := shortDir(t)
 	key := filepath.Join(base, "key")
 	need(t, os.WriteFile(key, []byte(httpSecret+"\n"), 0o600))
-	w := newWorkspace(t)
-	writeIn(t, w, netSkill("trusted", "own", server.URL, "plain", "send"))
+	w := workspaceWith(t, netSkill("trusted", "own", server.URL, "plain", "send"))
 	settings := filepath.Join(base, "settings.yaml")
 	text := "roots:\n  - skills\n  - {path: own, trust: internal}\ntools:\n  enabled: true\n  http_allow: [" + host + "]\n  secrets:\n    KEY@127.0.0.1: {file: " + key + ", skills: [named, trusted]}\n"
 	need(t, os.WriteFile(settings, []byte(text), 0o600))

@@ -39,8 +39,7 @@ func TestCrowd(t *testing.T) {
 		t.Skip("it takes both processors for some seconds")
 	}
 	needFiles(t, 2*2304) // for the whole of the sidecar's capacity
-	w := newWorkspace(t)
-	writeIn(t, w, "mkdir skills/large; { printf -- '---\\nname: large\\ndescription: Has much to say.\\nmetadata:\\n  notes: '; head -c 12000 /dev/zero | tr '\\0' x; printf '\\n---\\nDo it.\\n'; } > skills/large/SKILL.md")
+	w := workspaceWith(t, "mkdir skills/large; { printf -- '---\\nname: large\\ndescription: Has much to say.\\nmetadata:\\n  notes: '; head -c 12000 /dev/zero | tr '\\0' x; printf '\\n---\\nDo it.\\n'; } > skills/large/SKILL.md")
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", filepath.Join(shortDir(t), "state"), "--log-level", "error")
 	alone := resident(t, s.cmd.Process.Pid)
 

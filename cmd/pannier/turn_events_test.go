@@ -102,8 +102,7 @@ const proxySkill = "mkdir -p skills/proxy; printf -- '---\\nname: proxy\\ndescri
 // the log and the WebSocket tell of it.
 func TestEventsAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
-	w, state := newWorkspace(t), t.TempDir()
-	writeIn(t, w, skillScript("pdf", "Reads it.")+"printf a > skills/pdf/a.md\n"+proxySkill)
+	w, state := workspaceWith(t, skillScript("pdf", "Reads it.")+"printf a > skills/pdf/a.md\n"+proxySkill), t.TempDir()
 	s := startSidecar(t, w, "--tools-enabled", "--platform-url", choosyPlatform(t), "--platform-token-file", tokenFile(t), "--platform-follow=off", "--state-dir", state, "--log-format", "json")
 	told := versionsTold(t, s.socket)
 	for _, c := range causes {
@@ -144,8 +143,7 @@ func TestSecretsInArguments(t *testing.T) {
 	t.Parallel()
 	secret := strings.Join([]string{"sk-ant", "api03", "q7Zp3Lk9Xw2Vb8Nc4Mt6Rj1Hd5Gs0FyAe"}, "-")
 	for kept, text := range map[string]bool{"all": false, "replay": true} {
-		w, state := newWorkspace(t), t.TempDir()
-		writeIn(t, w, skillScript("seo", "Ranks pages."))
+		w, state := workspaceWith(t, skillScript("seo", "Ranks pages.")), t.TempDir()
 		s := startSidecar(t, w, "--state-dir", state, "--turn-events", kept, "--log-level", "trace")
 		must(s.Resolve(t.Context(), pannier.Turn{Text: "/skill:seo canary token=" + secret}))(t)
 		must(s.RunCommand(t.Context(), "seo", "canary use "+secret))(t)

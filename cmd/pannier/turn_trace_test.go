@@ -84,9 +84,7 @@ func prints(t *testing.T, out *lockedBuffer, want int) (printed []string) {
 // resolution can also store dependency diagnostics."
 func TestTurnsLeaveATrace(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, turnTraceSkills)
-	s := startSidecar(t, w, "--platform-url", "off")
+	s := startSidecar(t, workspaceWith(t, turnTraceSkills), "--platform-url", "off")
 	out := s.follower(t, "turn_resolved,skill_loaded,skill_invoked")
 	resolved, err := s.Resolve(t.Context(), pannier.Turn{Text: "/skill:forms fill in\nsecret plan @skill:none", Paths: []string{"cmd/main.go"}})
 	if err != nil || resolved.Active[0].Slug != "forms" || resolved.Active[0].Relevance == nil {
@@ -124,9 +122,7 @@ func TestTurnsLeaveATrace(t *testing.T) {
 // TestBusyTurnsAreSampled resolves more turns than are recorded: the journal keeps the first event.
 func TestBusyTurnsAreSampled(t *testing.T) {
 	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, turnTraceSkills)
-	s := startSidecar(t, w, "--platform-url", "off", "--turn-events", "5")
+	s := startSidecar(t, workspaceWith(t, turnTraceSkills), "--platform-url", "off", "--turn-events", "5")
 	const turns = 500
 	for range turns {
 		must(s.Resolve(t.Context(), pannier.Turn{}))(t)
@@ -157,8 +153,7 @@ func TestTurnsReplay(t *testing.T) {
 		{nil, map[pannier.EventType]int{pannier.EventCatalogUpdated: 1, pannier.EventSkillLoaded: 1, pannier.EventSkillInvoked: 2}, 1},
 		{[]string{"--turn-events", "off"}, map[pannier.EventType]int{pannier.EventCatalogUpdated: 1}, 0},
 	} {
-		w, state := newWorkspace(t), t.TempDir()
-		writeIn(t, w, turnTraceSkills)
+		w, state := workspaceWith(t, turnTraceSkills), t.TempDir()
 		s := startSidecar(t, w, append(tt.args, "--platform-url", "off", "--state-dir", state)...)
 		r := &recorded{sidecarUnderTest: s, journal: filepath.Join(state, testWorkspaceID, "journal")}
 		r.settles(t)

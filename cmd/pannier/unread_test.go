@@ -27,8 +27,7 @@ func TestUnreadableIsNotPushed(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			w, platform := newWorkspace(t), newRecorder(t)
-			writeIn(t, w, skillScript("one", "number 1")+skillScript("two", "number 2"))
+			w, platform := workspaceWith(t, skillScript("one", "number 1")+skillScript("two", "number 2")), newRecorder(t)
 			platform.up(t)
 			args := []string{"--platform-url", "http://" + platform.addr, "--platform-token-file", tokenFile(t), "--state-dir", t.TempDir()}
 			s := startUnprivileged(t, w, args...)
@@ -82,8 +81,7 @@ func skillsOf(t *testing.T, card json.RawMessage) int {
 // TestMissingIsPushed: what does not exist is no fault, and what was read once is served and pushed on.
 func TestMissingIsPushed(t *testing.T) {
 	t.Parallel()
-	w, platform := newWorkspace(t), newRecorder(t)
-	writeIn(t, w, skillScript("one", "number 1"))
+	w, platform := workspaceWith(t, skillScript("one", "number 1")), newRecorder(t)
 	platform.up(t)
 	args := []string{"--platform-url", "http://" + platform.addr, "--platform-token-file", tokenFile(t)}
 	s := startUnprivileged(t, w, args...)

@@ -66,8 +66,7 @@ func completed(t *testing.T, args ...string) []string {
 
 func TestCompletion(t *testing.T) {
 	t.Parallel()
-	dir := newWorkspace(t)
-	writeIn(t, dir, skillScript("pdf-forms", "Fills in forms.")+skillScript("report", "Writes a report."))
+	dir := workspaceWith(t, skillScript("pdf-forms", "Fills in forms.")+skillScript("report", "Writes a report."))
 	s := startSidecar(t, dir, "--state-dir", t.TempDir())
 	need(t, s.installs(t.Context(), "", "one"))
 	for _, tt := range []struct{ line, want string }{
