@@ -104,11 +104,6 @@ var importRules = map[string]importRule{
 		"pannier/registry",
 		"pannier/registry/resolve",
 		"pannier/service",
-		"pannier/tools",
-		"pannier/tools/execute",
-		"pannier/tools/httptool",
-		"pannier/tools/runner",
-		"pannier/tools/sandbox",
 		"pannier/watcher",
 	}, "the engine connects the packages; it has no command and prints nothing"},
 	"pannier/replay":                        {[]string{"pannier/config", "pannier/internal/seqlog", "pannier/publish/client", "pannier/registry", "pannier/registry/resolve", "pannier/sidecar", "pannier/tools/httptool"}, "requests are repeated by the engine that answered them"},
@@ -128,6 +123,7 @@ var importRules = map[string]importRule{
 	"pannier/tools":                         {[]string{"pannier/tools/schema"}, "calls are decided here; a runner carries them out, and the sidecar connects both"},
 	"pannier/tools/execute":                 {[]string{"pannier/internal/fsx", "pannier/tools/output", "pannier/tools/sandbox"}, "a job has all that a call needs; nothing here decides whether it may run"},
 	"pannier/tools/httptool":                {[]string{"pannier/tools/output"}, "a request is made from a declaration and arguments; secrets are handed in"},
+	"pannier/tools/module":                  {[]string{"pannier/config", "pannier/internal/fsx", "pannier/loader/scan", "pannier/publish/api", "pannier/service", "pannier/sidecar", "pannier/tools", "pannier/tools/execute", "pannier/tools/httptool", "pannier/tools/runner"}, "the module connects tools with a sidecar; what it calls knows none"},
 	"pannier/tools/output":                  {[]string{"pannier/internal/plain"}, "the output of every kind of tool is cleaned and masked in one way"},
 	"pannier/tools/runner":                  {[]string{"pannier/tools/output"}, "both ends of the connection; what carries calls out is handed in"},
 	"pannier/tools/schema":                  {nil, "the loader and calls hold a schema to the same bounds"},
@@ -144,7 +140,7 @@ var importRules = map[string]importRule{
 // core are the packages of the core, and modules those around it, each with the packages below it.
 var (
 	core    = []string{"pannier/watcher", "pannier/loader", "pannier/registry", "pannier/publish/api", "pannier/publish/card", "pannier/publish/push", "pannier/publish/prompt", "pannier/publish/molecule", "pannier/publish/answer", "pannier/publish/turn", "pannier/service", "pannier/config", "pannier/internal", "pannier/sidecar"}
-	modules = []string{"pannier/console", "pannier/publish/mcp"}
+	modules = []string{"pannier/console", "pannier/publish/mcp", "pannier/tools/execute", "pannier/tools/module", "pannier/tools/runner", "pannier/tools/sandbox"}
 )
 
 // TestCoreImportsNoModule: cmd/pannier hands the modules to the sidecar.

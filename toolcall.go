@@ -201,6 +201,12 @@ type ToolProxy struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
+// CanceledToolCall answers a cancellation.
+type CanceledToolCall struct {
+	CallID   string `json:"call_id"`
+	Canceled bool   `json:"canceled"`
+}
+
 // MayCall reports whether the operator allows tools of a kind of a skill whose files have a fingerprint. The skill of a tool that
 // sends a secret needs permission whatever its trust is. A function_proxy needs none: the agent decides about its own tools.
 func (e *Entry) MayCall(kind RuntimeToolKind, sendsSecret bool, fingerprint Digest) bool {

@@ -160,11 +160,11 @@ func (s *Service) CallTool(ctx context.Context, call pannier.ToolRequest) (panni
 }
 
 // CancelTool cancels a call of a tool of the same client.
-func (s *Service) CancelTool(ctx context.Context, callID string) error {
+func (s *Service) CancelTool(ctx context.Context, callID string) (pannier.CanceledToolCall, error) {
 	if s.Tools.Cancel(ActorFrom(ctx).Owner(), callID) {
-		return nil
+		return pannier.CanceledToolCall{CallID: callID, Canceled: true}, nil
 	}
-	return refuse("call_not_found", "no call "+strconv.Quote(pannier.Truncate(callID, 128))+" of this client goes on", "use the call_id of the call; it may have ended")
+	return pannier.CanceledToolCall{}, refuse("call_not_found", "no call "+strconv.Quote(pannier.Truncate(callID, 128))+" of this client goes on", "use the call_id of the call; it may have ended")
 }
 
 // PermitTool says why a tool of a snapshot cannot be called now; nil for nothing.

@@ -24,9 +24,6 @@ import (
 	"pannier/publish/turn"
 	"pannier/registry"
 	"pannier/service"
-	"pannier/tools"
-	"pannier/tools/execute"
-	"pannier/tools/runner"
 	"pannier/watcher"
 )
 
@@ -44,17 +41,12 @@ type core struct {
 	platforms   *publishers
 	events      *journal.Queue
 	changes     *changes.Changes
-	tools       *tools.Service
 	// socketLost returns why clients find no socket, nil where they do.
 	socketLost func() error
 
-	probes    net.Listener      // nil where metrics and probes are not served over TCP
-	tcp       *apiListener      // nil where the API is not served over TCP
-	runner    tools.Runner      // nil where no program of a tool can run
-	hub       *runner.Hub       // nil where no runner in another container can connect
-	self      *execute.Executor // nil where tools do not run in this container
-	selfErr   error             // why they do not, although the settings say so
-	systemd   *systemdNotifier  // nil where systemd did not start this process
+	probes    net.Listener     // nil where metrics and probes are not served over TCP
+	tcp       *apiListener     // nil where the API is not served over TCP
+	systemd   *systemdNotifier // nil where systemd did not start this process
 	takeovers registry.Takeovers
 	reported  atomic.Bool               // the first snapshot was reported
 	announced pannier.Digest            // of the newest skill_catalog_updated; belongs to report
@@ -79,7 +71,6 @@ func (c *core) run(all *tasks, hangups <-chan os.Signal) {
 	all.run("touches", func(ctx context.Context) error { c.fingerprintTouched(ctx); return nil })
 	all.run("announcements", func(ctx context.Context) error { c.announce(ctx); return nil })
 	all.run("uploads", c.changes.ExpireUploads)
-	all.run("tools", c.closeRunner)
 	all.run("systemd", func(ctx context.Context) error { c.notifySystemd(ctx); return nil })
 	all.run("platforms", c.platforms.run)
 	for _, p := range c.parts {
@@ -121,12 +112,9 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 	if len(c.platforms.all) > 0 {
 		c.unread = newUnreadable(c.rules)
 	}
-	c.openRunner(opts.Environ)
 	if err := c.openChanges(ctx, reg, c.scanDirs); err != nil {
 		return nil, err
 	}
-	c.endInterruptedCalls()
-	c.tools = c.newTools(reg)
 	return c, nil
 }
 
@@ -135,7 +123,6 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Opt
 	so := c.serviceOptions()
 	so.Rescan, so.Emit, so.Audit, so.Logger, so.Registerer = c.rescan, c.events.Emit, c.state.changes.Audit, c.log.Named("api"), reg
 	so.Rights = service.Rights{WriteUIDs: c.settings.Socket.WriteUIDs, CallUIDs: c.settings.Tools.CallUIDs}
-	so.Tools = c.tools
 	if c.changes.Uploads != nil {
 		so.Uploads = c.changes.Uploads
 	}
@@ -144,21 +131,23 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Opt
 	turns.Resources, turns.Peers, turns.Events.Emit, turns.Registerer = c.resources, c.platforms.peers, c.events.Offer, reg
 	o := api.Options{
 		Service: decides, Turns: turn.New(turns), Card: c.card, Health: c.health, Alive: c.alive, Watched: c.isReady, Peers: c.platforms.peers,
-		CardStatus: c.platforms.cards, Stats: c.stats.read, RPC: c.rpc(), Runner: c.runnerAPI(), MaxArchiveBytes: c.settings.Install.MaxCompressedBytes,
+		CardStatus: c.platforms.cards, Stats: c.stats.read, RPC: c.rpc(), MaxArchiveBytes: c.settings.Install.MaxCompressedBytes,
 		Events: &api.EventSource{
 			Follow: func(after uint64) api.EventReader { return c.state.journal.Follow(after) }, Last: c.events.Last, WorkspaceID: c.settings.WorkspaceID,
 			Whole: func(s *pannier.Snapshot) pannier.CatalogUpdated { return registry.Diff(nil, s, c.rules) },
 		},
 		Metrics: metrics, Registerer: reg, Logger: so.Logger,
 	}
+	rules := c.turnRules()
 	host := Host{
-		Settings: c.settings, Environ: opts.Environ, Build: c.build, Registerer: reg, Snapshot: c.registry.Current, Service: o.Service,
+		Settings: c.settings, Environ: opts.Environ, Build: c.build, Registerer: reg, Snapshot: c.registry.Current, Service: decides,
+		RuntimeTools: rules.Tools, Contents: c.contentsForModules(), AgentWorkspace: c.agentWorkspace(),
 		Subscribe: c.registry.Subscribe, Manifest: c.loader.RecentManifest, Emit: c.events.Emit, Offer: c.events.Offer,
 		WatchesChanged: c.contents.RequestWatch,
 	}
 	if c.settings.Tools.Enabled {
 		host.SkillTools = &SkillTools{
-			List:    func(s *pannier.Snapshot) []pannier.ListedTool { return c.tools.List(s).Tools },
+			List:    func(s *pannier.Snapshot) []pannier.ListedTool { return decides.Tools.List(s).Tools },
 			MayCall: func(ctx context.Context) bool { return decides.May(ctx, service.ScopeCall) },
 			Call: func(ctx context.Context, r pannier.ToolRequest) (pannier.ToolResult, error) {
 				if err := decides.Require(ctx, service.Request{Name: "tools/call of MCP"}, service.ScopeCall); err != nil {

@@ -92,7 +92,6 @@ func (c *core) health() pannier.Health {
 	h.Conditions = append(h.Conditions, c.changes.Conditions()...)
 	h.Conditions = append(h.Conditions, capacityConditions(api.CapacityNow())...)
 	h.Conditions = append(h.Conditions, c.tcp.conditions()...)
-	h.Conditions = append(h.Conditions, toolsConditions(c.settings.Tools, c.tools.Report(), c.selfErr)...)
 	for _, p := range c.parts {
 		if p.Conditions != nil {
 			h.Conditions = append(h.Conditions, p.Conditions()...)

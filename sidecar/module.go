@@ -38,6 +38,8 @@ type Part struct {
 	Routes []api.Route
 	// Conditions returns what health says of the module. It takes no lock that is held over I/O; optional.
 	Conditions func() []pannier.Condition
+	// Tools are the tools of skills, for turns and for protocols; one module has them.
+	Tools service.Tools
 	// Run runs until ctx is done, beside the core; optional. An error ends the sidecar.
 	Run func(context.Context) error
 	// FilesChanged is called where files of skills may have changed, also without a snapshot that shows it; optional. It must not
@@ -70,8 +72,13 @@ type Host struct {
 
 	// Snapshot returns the newest snapshot, nil before the first.
 	Snapshot func() *pannier.Snapshot
+	// RuntimeTools returns the tools of the usable skills of a snapshot, and the excluded ones.
+	RuntimeTools func(*pannier.Snapshot) ([]pannier.RuntimeTool, []pannier.ExcludedTool)
+	// AgentWorkspace is the workspace's path as the agent sees it.
+	AgentWorkspace string
 	// Service decides what clients get, whatever protocol they use.
-	Service *service.Service
+	Service  *service.Service
+	Contents Contents
 	// Subscribe returns a channel that has the newest snapshot whenever there is one that was not received.
 	Subscribe func() (snapshots <-chan *pannier.Snapshot, cancel func())
 	// Manifest returns the manifest of a skill as it was at most maxAge ago. Its errors are [pannier.ErrChanged] and
@@ -95,6 +102,9 @@ func (c *core) openModules(modules []Module, h Host) error {
 		part, err := m.Open(h)
 		if err != nil {
 			return err
+		}
+		if part.Tools != nil {
+			h.Service.Tools = part.Tools
 		}
 		c.parts = append(c.parts, openPart{m.Name, part})
 	}

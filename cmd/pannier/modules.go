@@ -4,9 +4,10 @@ import (
 	"pannier/console"
 	"pannier/publish/mcp"
 	"pannier/sidecar"
+	tools "pannier/tools/module"
 )
 
 // modules returns the modules of a sidecar.
 func modules() []sidecar.Module {
-	return []sidecar.Module{console.Module(), mcp.Module()}
+	return []sidecar.Module{tools.New(), console.Module(), mcp.Module()}
 }

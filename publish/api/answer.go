@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -176,6 +177,23 @@ func readJSON(r *http.Request, value any) error {
 		return nil
 	}
 	return bodyError(err, "send one JSON object with known fields only")
+}
+
+// ReadOptionalJSON reads the body of a request as [readJSON] does; a body of white space leaves the value as it is.
+func ReadOptionalJSON(r *http.Request, value any, hint string) error {
+	text, err := readText(r)
+	if err != nil || len(bytes.TrimSpace(text)) == 0 {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(value); err != nil {
+		return bodyError(err, hint)
+	}
+	if err := checkEnd(dec); err != nil {
+		return bodyError(err, "send one JSON object")
+	}
+	return nil
 }
 
 func readText(r *http.Request) ([]byte, error) {

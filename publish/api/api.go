@@ -49,8 +49,6 @@ type Options struct {
 	// MaxArchiveBytes bounds the body of an installation.
 	MaxArchiveBytes int64
 
-	// Runner is how a runner of tools connects; the zero value is not at all.
-	Runner Runner
 	// RPC are the options of JSON-RPC alone; the zero value leaves out what depends on them.
 	RPC RPC
 	// Routes are those of modules.

@@ -32,11 +32,12 @@ type EventSource struct {
 	WorkspaceID string
 }
 
+// The times of streams of events.
 const (
-	// pingEvery is how often a silent stream shows that it lives.
-	pingEvery = 15 * time.Second
-	// streamWrite is how long a reader may leave one event unread before it is dropped.
-	streamWrite = 10 * time.Second
+	// PingEvery is how often a silent stream shows that it lives.
+	PingEvery = 15 * time.Second
+	// StreamWrite is how long a reader may leave one event unread before it is dropped.
+	StreamWrite = 10 * time.Second
 )
 
 // events answers with the stream of events (HTML Living Standard, Server-sent events): those after Last-Event-ID, else
@@ -55,7 +56,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, _ *pannier.Snap
 	defer cancel()
 	if err := s.run(ctx); errors.Is(err, os.ErrDeadlineExceeded) {
 		h.metrics.dropped.Inc()
-		h.Logger.Warn("event stream dropped", "reason", "the reader left an event unread for "+streamWrite.String(), "last_seq", s.after)
+		h.Logger.Warn("event stream dropped", "reason", "the reader left an event unread for "+StreamWrite.String(), "last_seq", s.after)
 	}
 	return nil // the status has been sent
 }
@@ -139,7 +140,7 @@ func (s *stream) run(ctx context.Context) error {
 
 // next waits for an event, but no longer than until it is time for a ping.
 func next(ctx context.Context, reader EventReader) (pannier.Event, error) {
-	ctx, cancel := context.WithTimeout(ctx, pingEvery)
+	ctx, cancel := context.WithTimeout(ctx, PingEvery)
 	defer cancel()
 	return reader.Next(ctx)
 }
@@ -186,7 +187,7 @@ func (s *stream) wants(kind pannier.EventType) bool {
 
 // write sends text at once, and gives the caller a bounded time to take it.
 func (s *stream) write(text []byte) error {
-	if err := s.control.SetWriteDeadline(time.Now().Add(streamWrite)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := s.control.SetWriteDeadline(time.Now().Add(StreamWrite)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	if _, err := s.out.Write(text); err != nil {

@@ -25,6 +25,7 @@ import (
 	"pannier/publish/mcp"
 	"pannier/registry/resolve"
 	"pannier/service"
+	"pannier/tools/module"
 )
 
 // told are events of every type.
@@ -102,8 +103,8 @@ func newWhole() *house {
 	}
 	p.content.Installer = newMover()
 	versioned(&p.content)
-	p.options.Routes = mcp.Routes(http.HandlerFunc(answerMCP))
-	p.options.Runner = api.Runner{Accept: func(http.ResponseWriter, *http.Request, context.Context) error { return nil }}
+	accept := func(http.ResponseWriter, *http.Request, context.Context) error { return nil }
+	p.options.Routes = append(slices.Concat(mcp.Routes(http.HandlerFunc(answerMCP)), module.Routes()), module.RunnerRoute(nil, accept))
 	p.content.Tools = toldTools
 	p.options.Peers = func() []pannier.Peer {
 		return []pannier.Peer{{ID: "p", Name: "P", Role: "r", Status: "online", Card: json.RawMessage(`{"name":"P"}`), UpdatedAt: time.Unix(1, 0)}, {ID: "q"}}

@@ -75,7 +75,7 @@ func takes[B, T any](answer func(*Handler, *http.Request, *pannier.Snapshot, B) 
 func writes[T any](serve serveFunc) endpoint { return endpoint{serve: serve, answer: *new(T)} }
 
 func routes() []route {
-	return slices.Concat(skillRoutes, turnRoutes, toolRoutes, changeRoutes, installRoutes, streamRoutes, runnerRoutes, sessionRoutes, probeRoutes)
+	return slices.Concat(skillRoutes, turnRoutes, changeRoutes, installRoutes, streamRoutes, sessionRoutes, probeRoutes)
 }
 
 // parameter is one of the query or of the header. Its schema says which values are accepted.

@@ -122,7 +122,7 @@ func (h *Handler) newRPC() *rpc.Server {
 		if m.has == nil || m.has(&h.Options) {
 			timeout := time.Duration(0)
 			if m.long {
-				timeout = maxToolCall
+				timeout = MaxToolCall
 			}
 			o.Methods[m.name] = rpc.Method{Changes: m.changes, Timeout: timeout, Answer: func(r *http.Request, params json.RawMessage) (any, error) {
 				return m.call(h, r, m, params)

@@ -9,6 +9,8 @@ import (
 
 	"pannier/publish/api"
 	"pannier/service"
+	"pannier/tools/module"
+	"pannier/tools/runner"
 )
 
 // TestRunnerIsAccepted for the users that the settings name alone, over the socket alone.
@@ -19,10 +21,10 @@ func TestRunnerIsAccepted(t *testing.T) {
 	}
 	accepted := 0
 	var answer error
-	h.options.Runner = api.Runner{UIDs: []uint32{7}, Accept: func(http.ResponseWriter, *http.Request, context.Context) error {
+	h.options.Routes = []api.Route{module.RunnerRoute([]uint32{7}, func(http.ResponseWriter, *http.Request, context.Context) error {
 		accepted++
 		return answer
-	}}
+	})}
 	h.content.Rights.WriteUIDs = []uint32{1000}
 	h.snapshot = nil // the runner connects before the first scan
 	for name, tt := range map[string]struct {
@@ -38,7 +40,7 @@ func TestRunnerIsAccepted(t *testing.T) {
 		"a writer":        {caller: service.Caller{UID: 1000}, upgrade: "websocket", status: 403, code: "forbidden"},
 		"a token":         {caller: service.Caller{UID: 7, Token: "ci", Scope: service.ScopeWrite}, upgrade: "websocket", status: 403, code: "forbidden"},
 		"not a WebSocket": {caller: service.Caller{UID: 7}, status: 426, code: "no_websocket"},
-		"a second one":    {caller: service.Caller{UID: 7}, upgrade: "websocket", answer: api.ErrRunnerConnected, status: 409, code: "runner_connected", accepted: 1},
+		"a second one":    {caller: service.Caller{UID: 7}, upgrade: "websocket", answer: runner.ErrConnected, status: 409, code: "runner_connected", accepted: 1},
 	} {
 		accepted, answer = 0, tt.answer
 		r := httptest.NewRequest("GET", "/v1/runner", nil)

@@ -150,7 +150,7 @@ func (q *eventQueue) close() {
 
 func (q *eventQueue) run() {
 	defer close(q.ended)
-	ping := time.NewTicker(pingEvery)
+	ping := time.NewTicker(PingEvery)
 	defer ping.Stop()
 	for {
 		text := []byte(": ping\n\n")
@@ -185,7 +185,7 @@ func (q *eventQueue) take() (text []byte, closed bool, err error) {
 }
 
 func (q *eventQueue) write(text []byte) error {
-	_ = q.control.SetWriteDeadline(time.Now().Add(streamWrite))
+	_ = q.control.SetWriteDeadline(time.Now().Add(StreamWrite))
 	if _, err := q.out.Write(text); err != nil {
 		return err
 	}

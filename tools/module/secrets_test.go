@@ -1,4 +1,4 @@
-package sidecar
+package module
 
 import (
 	"os"

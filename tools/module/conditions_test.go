@@ -1,4 +1,4 @@
-package sidecar
+package module
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"pannier/config"
 )
 
-func TestToolsConditions(t *testing.T) {
+func TestConditions(t *testing.T) {
 	agent := config.Tools{Enabled: true, Runner: config.RunnerAgent, Sandbox: pannier.SandboxRequired}
 	effort, self, none, off := agent, agent, agent, agent
 	effort.Sandbox, self.Runner, none.Runner, off.Enabled = pannier.SandboxBestEffort, config.RunnerSelf, config.RunnerNone, false
@@ -32,7 +32,7 @@ func TestToolsConditions(t *testing.T) {
 		"no directory":             {self, nil, errors.New("read-only file system"), "tools_directory_unusable"},
 	} {
 		got := ""
-		for _, c := range toolsConditions(tt.settings, tt.report, tt.failed) {
+		for _, c := range conditions(tt.settings, tt.report, tt.failed) {
 			if got += c.Code; c.Severity != pannier.SeverityWarning || c.Hint == "" || c.Subject == "" {
 				t.Errorf("%s: %+v", name, c)
 			}

@@ -1,4 +1,4 @@
-package sidecar
+package module
 
 import (
 	"cmp"
@@ -8,11 +8,11 @@ import (
 	"pannier/config"
 )
 
-// toolsConditions say why programs of tools do not run, or run with less protection than the sandbox has on newer kernels. report
+// conditions say why programs of tools do not run, or run with less protection than the sandbox has on newer kernels. report
 // is that of the runner, nil where there is none; failed is why there is none in this container.
-func toolsConditions(t config.Tools, report *pannier.RunnerReport, failed error) []pannier.Condition {
+func conditions(t config.Tools, report *pannier.RunnerReport, failed error) []pannier.Condition {
 	one := func(code, subject, message, hint string) []pannier.Condition {
-		return []pannier.Condition{condition(code, pannier.SeverityWarning, subject, message, hint)}
+		return []pannier.Condition{{Code: code, Severity: pannier.SeverityWarning, Subject: subject, Message: message, Hint: hint}}
 	}
 	switch {
 	case !t.Enabled || t.Runner == config.RunnerNone:
