@@ -34,9 +34,11 @@ func proxyTools(timeout time.Duration) *tools.Service {
 		Read: func(context.Context, *pannier.Skill) (tools.Files, error) {
 			return tools.Files{Fingerprint: pannier.DigestOf(nil), Manifest: []pannier.ToolFile{{Path: "SKILL.md"}}}, nil
 		},
-		Known:   func(*pannier.Skill) tools.Files { return tools.Files{} },
-		Scanned: func(*pannier.Skill, pannier.Digest) *pannier.ScanSummary { return nil },
-		Audit:   unaudited{}, Enabled: true, Timeout: timeout, MaxCalls: 64, Bounds: pannier.ToolBounds{OutputBytes: 1 << 16},
+		Known: func(*pannier.Skill) tools.Files { return tools.Files{} },
+		Scanned: func(*pannier.Skill, pannier.Digest) *pannier.ScanSummary {
+			return &pannier.ScanSummary{Decision: pannier.ScanAllow}
+		},
+		Audit: unaudited{}, Enabled: true, Timeout: timeout, MaxCalls: 64, Bounds: pannier.ToolBounds{OutputBytes: 1 << 16},
 	})
 }
 
