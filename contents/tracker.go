@@ -1,12 +1,14 @@
-// Package contents knows the files of every skill: their fingerprint, what was found in them, and what security scans say of them.
+// Package contents tracks the files of every skill: their fingerprint, the tools and texts in them, and the verdict of security scans.
 //
-// A [Tracker] reads the files in the background, apart from the reload path, and asks the disk again for directories that are
-// named in hints, and for all at intervals. A second goroutine scans what has no verdict, so that a scan never delays a fingerprint.
-// Both, and clients that wait for one skill, put what they found into one table of a [Content] for each path. A published table is never
-// changed: readers and the registry, which judges by it ([Tracker.Judge]), take no lock. What blocks a skill is published
-// at once, the rest at intervals.
+// A [Tracker] reads the files in the background, never on the reload path: of a skill that is new, that changed or that a hint
+// names, and of all skills at intervals. A second goroutine scans skills without a verdict, so that a scan never delays a
+// fingerprint. Both, and clients that wait for one skill, record a [Content] for its path. The contents are published as a
+// table that is never changed, so that readers and the registry ([Tracker.Judge]) take no lock. A block is published at
+// once, everything else at intervals.
 //
-// [Verdicts] keeps the results of scans across restarts.
+//	hints, snapshots ─> plan ─> record, scanOne ─> changes ─> publish ─> table ─> registry, readers
+//
+// [Verdicts] keeps the results of scans across restarts, [Kept] what was found in files.
 package contents
 
 import (
@@ -62,7 +64,8 @@ type Options struct {
 	Logger     hclog.Logger
 }
 
-// Tracker knows the contents of all skills that are not shadowed. All methods but Run, RunScans and Observe are for any number of callers.
+// Tracker tracks the contents of all skills that are not shadowed. Run, RunScans and Observe are for one caller each, all other methods
+// for any number.
 type Tracker struct {
 	o         Options
 	log       hclog.Logger
@@ -86,8 +89,8 @@ type Tracker struct {
 	publishedAt time.Time
 }
 
-// New returns a tracker that presumes of what was blocked last that it still is what it was: a restart must not let it be used until its
-// files have been read.
+// New returns a tracker that presumes that directories still have the content that was blocked last: a restart must not let a skill be
+// used until its files have been read.
 func New(o Options) *Tracker {
 	t := &Tracker{o: o, log: o.Logger.Named("contents"), watchDue: make(chan struct{}, 1), changes: map[string]*Content{}}
 	t.reads = reads{due: make(chan struct{}, 1), first: make(chan struct{})}
@@ -258,8 +261,7 @@ func (t *Tracker) keepBlocked() {
 	}
 }
 
-// Hint names directories in which a change was noticed, and All that any may have changed. The fingerprints of the skills there are
-// computed after the next Request.
+// Hint names directories in which a change was noticed. The skills there are read after the next Request.
 func (t *Tracker) Hint(dirs []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
