@@ -26,17 +26,17 @@ type Verdicts interface {
 // ScanOptions configure scans. [Service.Scan] needs all of them.
 type ScanOptions struct {
 	Verdicts Verdicts
-	// Fingerprint computes the fingerprint of a skill directory. It fails with [pannier.ErrChanged] while the directory keeps
-	// changing.
+	// Fingerprint computes the fingerprint of a skill directory. It fails with [pannier.ErrChanged] while the directory
+	// keeps changing.
 	Fingerprint func(context.Context, *pannier.Skill) (pannier.Digest, error)
-	// Scan scans a skill directory. The Service sets fingerprint, time, slug and path of the report. If ctx ends the scan, the
-	// report has the findings so far.
+	// Scan scans a skill directory. The Service sets fingerprint, time, slug and path of the report. If ctx ends the
+	// scan, the report has the findings so far.
 	Scan func(context.Context, *pannier.Skill) (pannier.ScanReport, error)
 	// IsRule reports whether the scanner has a rule. Ruleset identifies the set of rules.
 	IsRule  func(string) bool
 	Ruleset string
-	// ApplyVerdict evaluates a skill again with its stored verdict, and returns a snapshot that shows the result. The fingerprint
-	// is zero if the skill has none.
+	// ApplyVerdict evaluates a skill again with its stored verdict, and returns a snapshot that shows the result. The
+	// fingerprint is zero if the skill has none.
 	ApplyVerdict func(*pannier.Skill, pannier.Digest) *pannier.Snapshot
 }
 
@@ -72,15 +72,16 @@ type heldBy struct {
 	MetaDigest pannier.Digest `json:"meta_digest,omitzero"`
 }
 
-// Scan scans a skill directory, stores the verdict by its fingerprint, and returns it with the snapshot that shows it. One scan
-// runs at a time. Other changes are made meanwhile: only storing the verdict waits for them. A canceled scan stores nothing.
+// Scan scans a skill directory, stores the verdict by its fingerprint, and returns it with the snapshot that shows it.
+// One scan runs at a time. Other changes are made meanwhile: only storing the verdict waits for them. A canceled scan
+// stores nothing.
 //
-// If there is no fingerprint, or the scan times out, a blocking verdict is stored by the path of the skill; otherwise a skill
-// could prevent its own block. A verdict that does not block is not stored then, and the report says so. A complete scan removes
-// the verdict stored by the path before.
+// If there is no fingerprint, or the scan times out, a blocking verdict is stored by the path of the skill; otherwise a
+// skill could prevent its own block. A verdict that does not block is not stored then, and the report says so. A
+// complete scan removes the verdict stored by the path before.
 //
-// Accepted rules do not block the skill as long as it has this fingerprint at this path. Accepting without a fingerprint is a
-// [*pannier.Refusal]. Acceptances last until they are withdrawn.
+// Accepted rules do not block the skill as long as it has this fingerprint at this path. Accepting without a
+// fingerprint is a [*pannier.Refusal]. Acceptances last until they are withdrawn.
 func (s *Service) Scan(ctx context.Context, actor pannier.Actor, skill *pannier.Skill, req pannier.ScanRequest) (pannier.ScanReport, *pannier.Snapshot, error) {
 	if err := s.checkAccept(req.Accept); err != nil {
 		return pannier.ScanReport{}, nil, err
@@ -134,7 +135,8 @@ func (s *Service) checkAccept(req pannier.AcceptRequest) error {
 	return req.Check(func(rule string) bool { return s.o.Scans.IsRule != nil && s.o.Scans.IsRule(rule) })
 }
 
-// scanUnchanged scans a directory, again if its fingerprint changes during the scan. complete is false if the scan timed out.
+// scanUnchanged scans a directory, again if its fingerprint changes during the scan. complete is false if the scan
+// timed out.
 func (s *Service) scanUnchanged(ctx context.Context, skill *pannier.Skill) (report pannier.ScanReport, complete bool, err error) {
 	bounded, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
@@ -212,8 +214,8 @@ func (s *Service) accept(actor pannier.Actor, skill *pannier.Skill, req pannier.
 	return nil
 }
 
-// putVerdict stores a verdict by its fingerprint, or by path if it blocks and has none. The verdict stored by path before is
-// removed last, so that a failure leaves a block in place.
+// putVerdict stores a verdict by its fingerprint, or by path if it blocks and has none. The verdict stored by path
+// before is removed last, so that a failure leaves a block in place.
 func (s *Service) putVerdict(skill *pannier.Skill, v pannier.ScanVerdict) error {
 	if v.Fingerprint.IsZero() && len(v.Blocking()) > 0 {
 		return s.o.Scans.Verdicts.Hold(skill, v)

@@ -13,8 +13,8 @@ const sectionAccepted = "scan_accepted"
 // MaxAccepted bounds the contents with accepted rules.
 const MaxAccepted = 1000
 
-// content is a fingerprint at a path. An acceptance applies neither to other content at the path nor to the same content
-// elsewhere.
+// content is a fingerprint at a path. An acceptance applies neither to other content at the path nor to the same
+// content elsewhere.
 type content struct {
 	path        string
 	fingerprint pannier.Digest
@@ -40,10 +40,13 @@ func (s *Verdicts) Accept(path string, fingerprint pannier.Digest, accepted []pa
 		return s.withdrawLocked(of)
 	}
 	if len(accepted) > pannier.MaxAcceptedRules {
-		return tooMany(fmt.Sprintf("%d rules would be accepted for the skill", len(accepted)), fmt.Sprintf("accept at most %d rules; `pannier scan --accept none` withdraws those of a skill", pannier.MaxAcceptedRules))
+		return tooMany(fmt.Sprintf("%d rules would be accepted for the skill", len(accepted)),
+			fmt.Sprintf("accept at most %d rules; `pannier scan --accept none` withdraws those of a skill",
+				pannier.MaxAcceptedRules))
 	}
 	if _, there := s.accepted[of]; !there && len(s.accepted) >= MaxAccepted {
-		return tooMany(fmt.Sprintf("rules are accepted for %d contents, which is the limit", MaxAccepted), "withdraw acceptances with `pannier scan SLUG --accept none`")
+		return tooMany(fmt.Sprintf("rules are accepted for %d contents, which is the limit", MaxAccepted),
+			"withdraw acceptances with `pannier scan SLUG --accept none`")
 	}
 	if err := s.blocks.Put(sectionAccepted, of.key(), acceptedRow{[]byte(path), fingerprint, accepted}); err != nil {
 		return fmt.Errorf("store the acceptances of %s: %w", path, err)

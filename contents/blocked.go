@@ -38,7 +38,8 @@ func (s *Verdicts) Blocked() map[string]pannier.Digest {
 	return s.blocked
 }
 
-// SetBlocked stores the blocked directories. The map must not be changed afterwards. Nothing is written if nothing changes.
+// SetBlocked stores the blocked directories. The map must not be changed afterwards. Nothing is written if nothing
+// changes.
 func (s *Verdicts) SetBlocked(blocked map[string]pannier.Digest) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()

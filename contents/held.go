@@ -17,7 +17,8 @@ const bucketHeld = "scans_held"
 // MaxHeld bounds the verdicts by path.
 const MaxHeld = 10_000
 
-// Held is a verdict by path. It applies to the skill at the path as long as its SKILL.md and _meta.json have these digests.
+// Held is a verdict by path. It applies to the skill at the path as long as its SKILL.md and _meta.json have these
+// digests.
 type Held struct {
 	Digest, MetaDigest pannier.Digest
 	// Rules are the blocking rules. The list is never changed.
@@ -55,7 +56,8 @@ type heldRow struct {
 // Hold stores a verdict without a fingerprint by the path of the skill. An error leaves the old one in place.
 func (s *Verdicts) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error {
 	row := heldRow{[]byte(skill.Path), skill.Digest, skill.MetaDigest, bounded(v)}
-	block := blockRow{row.Path, row.Digest, row.MetaDigest, len(row.Verdict.Findings), rulesRow{v.At, row.Verdict.Blocking()}}
+	rules := rulesRow{v.At, row.Verdict.Blocking()}
+	block := blockRow{row.Path, row.Digest, row.MetaDigest, len(row.Verdict.Findings), rules}
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if _, ok := s.held[skill.Path]; !ok && len(s.held) >= MaxHeld {
@@ -105,7 +107,8 @@ func (s *Verdicts) releaseLocked(path string) error {
 	if _, ok := s.held[path]; !ok {
 		return nil
 	}
-	if err := errors.Join(s.rows.Delete(bucketHeld, pathKey(path)), s.blocks.Delete(sectionHeld, pathKey(path))); err != nil {
+	key := pathKey(path)
+	if err := errors.Join(s.rows.Delete(bucketHeld, key), s.blocks.Delete(sectionHeld, key)); err != nil {
 		return fmt.Errorf("remove the scan of %s: %w", path, err)
 	}
 	held := maps.Clone(s.held)

@@ -36,7 +36,8 @@ func (t *table) judge(enforce bool) registry.Judge {
 		if enforce && len(rules) == 0 && (c.Scan == nil || c.Of != s.Sum) {
 			known.Reasons = []pannier.Reason{{
 				Code: pannier.ReasonSecurityPending, Subject: "not scanned yet",
-				Remedy: "wait for the background scan of its newest content, or run `pannier scan " + s.Slug + "`; health shows what keeps skills from being scanned",
+				Remedy: "wait for the background scan of its newest content, or run `pannier scan " + s.Slug +
+					"`; health shows what keeps skills from being scanned",
 			}}
 		}
 		return known
@@ -46,7 +47,8 @@ func (t *table) judge(enforce bool) registry.Judge {
 // foundVersions are those of judges without a tracker.
 var foundVersions atomic.Uint64
 
-// JudgeFound returns a judge without verdicts, for callers that only read files; of has what was found in them, by path.
+// JudgeFound returns a judge without verdicts, for callers that only read files; of has what was found in them, by
+// path.
 func JudgeFound(of map[string]pannier.Contents, enforce bool) registry.Judge {
 	changes := make(map[string]*Content, len(of))
 	for path, c := range of {
@@ -55,7 +57,8 @@ func JudgeFound(of map[string]pannier.Contents, enforce bool) registry.Judge {
 	return (&table{version: foundVersions.Add(1)}).with(changes).judge(enforce)
 }
 
-// judged returns a content with the verdict on its fingerprint. A directory without a fingerprint stays as it was judged last.
+// judged returns a content with the verdict on its fingerprint. A directory without a fingerprint stays as it was
+// judged last.
 func (t *Tracker) judged(path string, c Content) *Content {
 	c.Scan = t.Scanned(path, c.Fingerprint)
 	if !c.Fingerprint.IsZero() {
@@ -64,8 +67,8 @@ func (t *Tracker) judged(path string, c Content) *Content {
 	return &c
 }
 
-// blockOf returns the rules that block a fingerprint at a path. What a background scan found blocks only where scans are enforced.
-// What is accepted at the path does not block.
+// blockOf returns the rules that block a fingerprint at a path. What a background scan found blocks only where scans
+// are enforced. What is accepted at the path does not block.
 func (t *Tracker) blockOf(path string, digest pannier.Digest) block {
 	v, _ := t.o.Verdicts.Summary(digest)
 	if !t.o.Enforce && !v.AlwaysBlocks() {
@@ -106,11 +109,13 @@ func (t *Tracker) Scanned(path string, digest pannier.Digest) *pannier.ScanSumma
 	return &sum
 }
 
-// Summary returns what the last scan found of a skill as the snapshot has it, nil where there is none: what is held of it, or
-// else what is kept for its fingerprint.
+// Summary returns what the last scan found of a skill as the snapshot has it, nil where there is none: what is held of
+// it, or else what is kept for its fingerprint.
 func (t *Tracker) Summary(s *pannier.Skill) *pannier.ScanSummary {
 	if h, held := t.published.Load().held[s.Path]; held && h.counts(s) {
-		return &pannier.ScanSummary{Decision: pannier.ScanBlock, Origin: pannier.ScanExplicit, At: h.At, Findings: h.Findings, Blocking: h.Rules}
+		return &pannier.ScanSummary{
+			Decision: pannier.ScanBlock, Origin: pannier.ScanExplicit, At: h.At, Findings: h.Findings, Blocking: h.Rules,
+		}
 	}
 	return t.Known(s).Scan
 }
@@ -125,8 +130,8 @@ func (t *Tracker) Verdict(s *pannier.Skill) (v pannier.ScanVerdict, found bool, 
 	return v.Accept(t.o.Verdicts.Accepted(s.Path, digest)), found, err
 }
 
-// Apply judges by the newest verdict on a fingerprint and by what is held of a skill, and returns a snapshot that shows it.
-// Without a fingerprint, what is held counts in the place of what was presumed.
+// Apply judges by the newest verdict on a fingerprint and by what is held of a skill, and returns a snapshot that shows
+// it. Without a fingerprint, what is held counts in the place of what was presumed.
 func (t *Tracker) Apply(s *pannier.Skill, digest pannier.Digest) *pannier.Snapshot {
 	t.mu.Lock()
 	if c := t.getLocked(s.Path); digest.IsZero() && c != nil && c.Fingerprint.IsZero() && len(c.rules) > 0 {

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// pacer waits until work of some cost may go on; its error ends the work. Nil does not wait.
+type pacer func(ctx context.Context, cost int64) error
+
 // pace lets work go on at a rate. It is for one caller at a time.
 type pace struct {
 	rate  int64     // of cost in a second

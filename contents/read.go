@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// readEvery is how often all skills are read without a scan that reports a change: most directories inside of skills are not
-	// watched.
+	// readEvery is how often all skills are read without a scan that reports a change: most directories inside of
+	// skills are not watched.
 	readEvery = 5 * time.Minute
 	// readAgain is when they are read again if one was changing.
 	readAgain = 5 * time.Second
@@ -77,10 +77,11 @@ func (t *Tracker) Run(ctx context.Context) {
 	}
 }
 
-// readDue reads the skills that are due, and returns when to read all again. A request during that ends it early, so that what is
-// new comes first: then done is false, and it is to be called again. All skills that hints name are read before, because nothing
-// else says that they are due, and at least one other, so that each has its turn however much changes.
-func (t *Tracker) readDue(ctx context.Context, pace func(context.Context, int64) error) (next time.Duration, done bool) {
+// readDue reads the skills that are due, and returns when to read all again. A request during that ends it early, so
+// that what is new comes first: then done is false, and it is to be called again. All skills that hints name are read
+// before, because nothing else says that they are due, and at least one other, so that each has its turn however much
+// changes.
+func (t *Tracker) readDue(ctx context.Context, pace pacer) (next time.Duration, done bool) {
 	hinted, others, endsRound := t.plan()
 	if t.publishDue() {
 		t.publish()
@@ -120,9 +121,9 @@ func (t *Tracker) readDue(ctx context.Context, pace func(context.Context, int64)
 	return max(t.reads.next.Sub(now), 1), true
 }
 
-// plan returns the skills that are due: those that hints name, and others, first those without a fingerprint, then those that have
-// waited longest. endsRound says that all skills were read in this round once these are. What is known of skills that are
-// gone or shadowed is dropped.
+// plan returns the skills that are due: those that hints name, and others, first those without a fingerprint, then
+// those that have waited longest. endsRound says that all skills were read in this round once these are. What is known
+// of skills that are gone or shadowed is dropped.
 func (t *Tracker) plan() (hinted, others []*pannier.Skill, endsRound bool) {
 	snapshot := t.o.Registry.Current()
 	if snapshot == nil {
@@ -167,8 +168,8 @@ func (t *Tracker) plan() (hinted, others []*pannier.Skill, endsRound bool) {
 	return hinted, others, endsRound
 }
 
-// gone returns the paths of skills that the snapshot before had, or that an earlier process knew, and this one has not. What is held
-// of them is forgotten, unless the root is gone with the skill: that comes back.
+// gone returns the paths of skills that the snapshot before had, or that an earlier process knew, and this one has not.
+// What is held of them is forgotten, unless the root is gone with the skill: that comes back.
 func (t *Tracker) gone(s *pannier.Snapshot) (paths []string) {
 	if t.reads.seen == nil {
 		present := map[string]bool{}
@@ -224,8 +225,8 @@ func (t *Tracker) placesOf(dirs []string) []place {
 	return places
 }
 
-// AwaitRead reads the skills in directories that pannier itself has changed, so that subscribers get their fingerprints with the
-// change, and returns a snapshot that has them.
+// AwaitRead reads the skills in directories that pannier itself has changed, so that subscribers get their fingerprints
+// with the change, and returns a snapshot that has them.
 func (t *Tracker) AwaitRead(ctx context.Context, snapshot *pannier.Snapshot, dirs []string) *pannier.Snapshot {
 	ctx, cancel := context.WithTimeout(ctx, showTimeout)
 	defer cancel()
@@ -244,9 +245,9 @@ func (t *Tracker) Compute(ctx context.Context, s *pannier.Skill) (pannier.Digest
 	return t.compute(ctx, s, nil)
 }
 
-// compute reads the files of a skill: those whose stats changed for the fingerprint, and if that is another one, what turns and
-// prompts show.
-func (t *Tracker) compute(ctx context.Context, s *pannier.Skill, pace func(context.Context, int64) error) (pannier.Digest, error) {
+// compute reads the files of a skill: those whose stats changed for the fingerprint, and if that is another one, what
+// turns and prompts show.
+func (t *Tracker) compute(ctx context.Context, s *pannier.Skill, pace pacer) (pannier.Digest, error) {
 	p, err := t.Read(ctx, s, fingerprint.Options{Pace: pace})
 	if err == nil {
 		t.readFound(ctx, s, p)
@@ -272,7 +273,9 @@ func (t *Tracker) print(ctx context.Context, s *pannier.Skill, o fingerprint.Opt
 }
 
 // Print computes the fingerprint of a skill.
-func Print(ctx context.Context, rules pannier.DiscoveryRules, s *pannier.Skill, o fingerprint.Options) (fingerprint.Print, error) {
+func Print(
+	ctx context.Context, rules pannier.DiscoveryRules, s *pannier.Skill, o fingerprint.Options,
+) (fingerprint.Print, error) {
 	at, err := loader.PlaceOf(rules.Roots[s.RootIndex]).Find(s.PathBelowRoot)
 	if err != nil {
 		return fingerprint.Print{Known: o.Known}, err
@@ -318,8 +321,8 @@ func (t *Tracker) record(s *pannier.Skill, ticket uint64, p fingerprint.Print, e
 	t.log.Log(level, "a skill has no fingerprint", "path", s.Path, "error", next.Trouble)
 }
 
-// readFound looks for what turns and prompts show beside SKILL.md, and for words to describe a skill that has none, in the files
-// of a skill. It does so once for each fingerprint, and only where there are such files or such a lack.
+// readFound looks for what turns and prompts show beside SKILL.md, and for words to describe a skill that has none, in
+// the files of a skill. It does so once for each fingerprint, and only where there are such files or such a lack.
 func (t *Tracker) readFound(ctx context.Context, s *pannier.Skill, p fingerprint.Print) {
 	t.mu.Lock()
 	c := t.getLocked(s.Path)

@@ -22,7 +22,8 @@ import (
 const (
 	// restFactor is how many times as long as it worked the background scan rests: it uses a tenth of one core at most.
 	restFactor = 9
-	// planFactor is how many times as long as it took to order what waits that order holds at least, though newer skills come.
+	// planFactor is how many times as long as it took to order what waits that order holds at least, though newer
+	// skills come.
 	planFactor = 20
 	// scanAgain is how long a scan that failed is put off.
 	scanAgain = time.Minute
@@ -30,8 +31,8 @@ const (
 	scanTimeout = 45 * time.Second
 )
 
-// scans is the state of the goroutine that scans every skill whose fingerprint has no verdict: one at a time, the newest first,
-// and resting in between. Its queue is the catalog, so each skill waits in it once.
+// scans is the state of the goroutine that scans every skill whose fingerprint has no verdict: one at a time, the
+// newest first, and resting in between. Its queue is the catalog, so each skill waits in it once.
 type scans struct {
 	scan    func(context.Context, *pannier.Skill) (pannier.ScanReport, error)
 	due     chan struct{} // has one where there may be a fingerprint without a verdict
@@ -55,7 +56,8 @@ func (t *Tracker) startScans() {
 	t.scans.scan, t.scans.due, t.scans.putOff = t.Scan, make(chan struct{}, 1), map[string]time.Time{}
 	t.scans.ruleset = fmt.Sprintf("%d warn", scan.Version)
 	kept := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "pannier_skill_scans_total", Help: "Security scans whose verdict was kept, by what they were made for and by their decision.",
+		Name: "pannier_skill_scans_total",
+		Help: "Security scans whose verdict was kept, by what they were made for and by their decision.",
 	}, []string{"origin", "decision"})
 	for _, origin := range []pannier.ScanOrigin{pannier.ScanBackground, pannier.ScanInstall, pannier.ScanExplicit} {
 		for _, decision := range []pannier.ScanDecision{pannier.ScanAllow, pannier.ScanWarn, pannier.ScanBlock} {
@@ -78,10 +80,12 @@ func (t *Tracker) ScanOptions(kind pannier.SourceKind) scan.Options {
 
 // Scan scans a skill directory as it is now.
 func (t *Tracker) Scan(ctx context.Context, s *pannier.Skill) (pannier.ScanReport, error) {
-	found, err := scan.Path(ctx, loader.PlaceOf(t.o.Rules.Roots[s.RootIndex]), s.PathBelowRoot, t.ScanOptions(s.SourceKind))
+	at := loader.PlaceOf(t.o.Rules.Roots[s.RootIndex])
+	found, err := scan.Path(ctx, at, s.PathBelowRoot, t.ScanOptions(s.SourceKind))
 	return pannier.ScanReport{
 		ScanVerdict: pannier.ScanVerdict{
-			Ruleset: t.scans.ruleset, Decision: pannier.ScanDecision(found.Decision), Findings: found.Findings, Truncated: found.Truncated,
+			Ruleset: t.scans.ruleset, Decision: pannier.ScanDecision(found.Decision), Findings: found.Findings,
+			Truncated: found.Truncated,
 		},
 		Files: found.Files, Bytes: found.Bytes,
 	}, err
@@ -133,7 +137,8 @@ func (t *Tracker) scanAll(ctx context.Context) {
 	}
 }
 
-// scanOne scans one skill, shows the verdict at once where it is the last one, and rests. It returns false once ctx is done.
+// scanOne scans one skill, shows the verdict at once where it is the last one, and rests. It returns false once ctx is
+// done.
 func (t *Tracker) scanOne(ctx context.Context, w waitingScan, last bool) bool {
 	began := time.Now()
 	err := t.scanUnchanged(ctx, w.skill, w.digest)
@@ -164,9 +169,9 @@ func (t *Tracker) scanOne(ctx context.Context, w waitingScan, last bool) bool {
 	}
 }
 
-// scanUnchanged scans a skill directory and stores the verdict by its fingerprint. It is not audited, because no client asked for it.
-// [pannier.ErrChanged] says that the fingerprint changed; no verdict is stored then. The verdict of a scan that times out is stored
-// with the finding that says so.
+// scanUnchanged scans a skill directory and stores the verdict by its fingerprint. It is not audited, because no client
+// asked for it. [pannier.ErrChanged] says that the fingerprint changed; no verdict is stored then. The verdict of a
+// scan that times out is stored with the finding that says so.
 func (t *Tracker) scanUnchanged(ctx context.Context, s *pannier.Skill, digest pannier.Digest) error {
 	bounded, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
@@ -193,8 +198,8 @@ func (t *Tracker) scanUnchanged(ctx context.Context, s *pannier.Skill, digest pa
 	return nil
 }
 
-// waitingScans appends the skills whose fingerprint has no verdict, the newest first, then those with a verdict of older rules
-// that does not block. What is put off is left out.
+// waitingScans appends the skills whose fingerprint has no verdict, the newest first, then those with a verdict of
+// older rules that does not block. What is put off is left out.
 func (t *Tracker) waitingScans(waiting []waitingScan) []waitingScan {
 	snapshot := t.o.Registry.Current()
 	if snapshot == nil {
@@ -247,14 +252,17 @@ func (t *Tracker) Conditions(s *pannier.Snapshot) (conditions []pannier.Conditio
 		conditions = append(conditions, pannier.Condition{
 			Code: "scan_findings", Severity: pannier.SeverityWarning, Subject: plain.Shorten(strings.Join(found, ", "), 200),
 			Message: have + " in the background scan, which the settings only report",
-			Hint:    "run `pannier show` for each to see the findings; `pannier scan SLUG` blocks it, `scan: enforce` blocks all such skills",
+			Hint: "run `pannier show` for each to see the findings; " +
+				"`pannier scan SLUG` blocks it, `scan: enforce` blocks all such skills",
 		})
 	}
 	if len(unscanned) > 0 {
 		conditions = append(conditions, pannier.Condition{
-			Code: "skills_unscanned", Severity: pannier.SeverityWarning, Subject: plain.Shorten(strings.Join(unscanned, ", "), 200),
-			Message: fmt.Sprintf("%d of %d skills have no fingerprint, so the background scan skips them: %s", len(unscanned), len(s.Entries), trouble),
-			Hint:    "make every file of the skill readable, and remove large data from it",
+			Code: "skills_unscanned", Severity: pannier.SeverityWarning,
+			Subject: plain.Shorten(strings.Join(unscanned, ", "), 200),
+			Message: fmt.Sprintf("%d of %d skills have no fingerprint, so the background scan skips them: %s",
+				len(unscanned), len(s.Entries), trouble),
+			Hint: "make every file of the skill readable, and remove large data from it",
 		})
 	}
 	return conditions

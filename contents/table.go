@@ -39,14 +39,16 @@ type block struct {
 	rules       []string // none where it is not blocked
 }
 
-// found is what was found in the files of a skill; nil for nothing. What an earlier process found counts for that SKILL.md alone.
+// found is what was found in the files of a skill; nil for nothing. What an earlier process found counts for that
+// SKILL.md alone.
 type found struct {
 	*pannier.Contents
 	restored bool
 }
 
 func (f found) equal(o found) bool {
-	return f.Contents == o.Contents || f.Contents != nil && o.Contents != nil && f.Digest == o.Digest && f.Contents.Of == o.Contents.Of
+	a, b := f.Contents, o.Contents
+	return a == b || a != nil && b != nil && a.Digest == b.Digest && a.Of == b.Of
 }
 
 // table has all contents at one time, by the paths of skills. It is never changed.

@@ -1,10 +1,11 @@
-// Package contents tracks the files of every skill: their fingerprint, the tools and texts in them, and the verdict of security scans.
+// Package contents tracks the files of every skill: their fingerprint, the tools and texts in them, and the verdict of
+// security scans.
 //
-// A [Tracker] reads the files in the background, never on the reload path: of a skill that is new, that changed or that a hint
-// names, and of all skills at intervals. A second goroutine scans skills without a verdict, so that a scan never delays a
-// fingerprint. Both, and clients that wait for one skill, record a [Content] for its path. The contents are published as a
-// table that is never changed, so that readers and the registry ([Tracker.Judge]) take no lock. A block is published at
-// once, everything else at intervals.
+// A [Tracker] reads the files in the background, never on the reload path: of a skill that is new, that changed or that
+// a hint names, and of all skills at intervals. A second goroutine scans skills without a verdict, so that a scan never
+// delays a fingerprint. Both, and clients that wait for one skill, record a [Content] for its path. The contents are
+// published as a table that is never changed, so that readers and the registry ([Tracker.Judge]) take no lock. A block
+// is published at once, everything else at intervals.
 //
 //	hints, snapshots ─> plan ─> record, scanOne ─> changes ─> publish ─> table ─> registry, readers
 //
@@ -31,8 +32,8 @@ import (
 )
 
 const (
-	// showEvery is how often new contents are published while there are more to come: each time makes the lists anew that the
-	// socket serves.
+	// showEvery is how often new contents are published while there are more to come: each time makes the lists anew
+	// that the socket serves.
 	showEvery = time.Second
 	// clearEvery is how often where scans are enforced, because skills become usable by it.
 	clearEvery = 250 * time.Millisecond
@@ -53,8 +54,8 @@ type Options struct {
 	Enforce bool
 	// Read reads what turns and prompts show of the files of a skill; nil reads nothing.
 	Read func(context.Context, *pannier.Skill) (pannier.Contents, error)
-	// Restored is what the process before found, by path. It counts for each skill with the same SKILL.md until its files are
-	// read, so that a restart with unchanged skills serves the same snapshot.
+	// Restored is what the process before found, by path. It counts for each skill with the same SKILL.md until its
+	// files are read, so that a restart with unchanged skills serves the same snapshot.
 	Restored map[string]pannier.Contents
 	// Keep keeps what was found for the next process, in the background; nil keeps nothing.
 	Keep func(map[string]pannier.Contents)
@@ -64,8 +65,8 @@ type Options struct {
 	Logger     hclog.Logger
 }
 
-// Tracker tracks the contents of all skills that are not shadowed. Run, RunScans and Observe are for one caller each, all other methods
-// for any number.
+// Tracker tracks the contents of all skills that are not shadowed. Run, RunScans and Observe are for one caller each,
+// all other methods for any number.
 type Tracker struct {
 	o         Options
 	log       hclog.Logger
@@ -89,8 +90,8 @@ type Tracker struct {
 	publishedAt time.Time
 }
 
-// New returns a tracker that presumes that directories still have the content that was blocked last: a restart must not let a skill be
-// used until its files have been read.
+// New returns a tracker that presumes that directories still have the content that was blocked last: a restart must not
+// let a skill be used until its files have been read.
 func New(o Options) *Tracker {
 	t := &Tracker{o: o, log: o.Logger.Named("contents"), watchDue: make(chan struct{}, 1), changes: map[string]*Content{}}
 	t.reads = reads{due: make(chan struct{}, 1), first: make(chan struct{})}
@@ -169,16 +170,16 @@ func (t *Tracker) putLocked(path string, c *Content) {
 	t.urgent = t.urgent || reblocked || t.o.Enforce && was.Scan != nil && now.Scan == nil
 	t.newFound = t.newFound || refound
 	t.rewatch = t.rewatch || !was.watch.equal(now.watch)
-	t.visible = t.visible || reblocked || refound || was.Of != now.Of || was.Fingerprint != now.Fingerprint || was.Trouble != now.Trouble ||
-		was.Parts != now.Parts || !sameSummary(was.Scan, now.Scan)
+	t.visible = t.visible || reblocked || refound || was.Of != now.Of || was.Fingerprint != now.Fingerprint ||
+		was.Trouble != now.Trouble || was.Parts != now.Parts || !sameSummary(was.Scan, now.Scan)
 	if now.Scan == nil && !now.Fingerprint.IsZero() {
 		signal(t.scans.due)
 	}
 }
 
 func sameSummary(a, b *pannier.ScanSummary) bool {
-	return a == b || a != nil && b != nil && a.Decision == b.Decision && a.Origin == b.Origin && a.At.Equal(b.At) && a.Findings == b.Findings &&
-		slices.Equal(a.Blocking, b.Blocking) && slices.Equal(a.Accepted, b.Accepted)
+	return a == b || a != nil && b != nil && a.Decision == b.Decision && a.Origin == b.Origin && a.At.Equal(b.At) &&
+		a.Findings == b.Findings && slices.Equal(a.Blocking, b.Blocking) && slices.Equal(a.Accepted, b.Accepted)
 }
 
 // dropLocked drops what is known of the files in a directory, but not that it is blocked.
@@ -207,7 +208,8 @@ func (t *Tracker) publishDue() bool {
 func (t *Tracker) publish() {
 	t.mu.Lock()
 	next, held := t.published.Load().with(t.changes), t.o.Verdicts.Held()
-	shows := t.visible || reflect.ValueOf(held).Pointer() != reflect.ValueOf(next.held).Pointer() // maps are replaced and never changed
+	// Maps of what is held are replaced and never changed.
+	shows := t.visible || reflect.ValueOf(held).Pointer() != reflect.ValueOf(next.held).Pointer()
 	if shows {
 		next.version++
 		next.held, t.publishedAt = held, time.Now()
@@ -234,8 +236,8 @@ func (t *Tracker) publish() {
 	}
 }
 
-// keepBlocked keeps which directories are blocked for the next process. It returns once the disk has that. Where there are too many,
-// it forgets those in which there is no skill now.
+// keepBlocked keeps which directories are blocked for the next process. It returns once the disk has that. Where there
+// are too many, it forgets those in which there is no skill now.
 func (t *Tracker) keepBlocked() {
 	t.keeping.Lock()
 	defer t.keeping.Unlock()
@@ -295,8 +297,8 @@ func (t *Tracker) Observe(b pannier.Batch, changed bool) {
 	t.Request()
 }
 
-// rootsReplaced reports whether a root is another directory than at the call before: then nothing that lies in it is what it was,
-// though all SKILL.md may be.
+// rootsReplaced reports whether a root is another directory than at the call before: then nothing that lies in it is
+// what it was, though all SKILL.md may be.
 func (t *Tracker) rootsReplaced() bool {
 	now := make([]fsx.FileID, len(t.o.Rules.Roots))
 	for i, root := range t.o.Rules.Roots {

@@ -37,7 +37,8 @@ type Rows interface {
 	All(bucket string) (iter.Seq2[string, json.RawMessage], error)
 }
 
-// Blocks is the storage that must not be lost. A change is on disk when a method returns, or not made if the method fails.
+// Blocks is the storage that must not be lost. A change is on disk when a method returns, or not made if the method
+// fails.
 type Blocks interface {
 	All(section string) (iter.Seq2[string, json.RawMessage], error)
 	Put(section, key string, value any) error
@@ -46,33 +47,35 @@ type Blocks interface {
 	Replace(section string, rows map[string]json.RawMessage) error
 }
 
-// Verdicts stores the verdicts of security scans across restarts. It is safe for concurrent use, and the only writer of its rows.
+// Verdicts stores the verdicts of security scans across restarts. It is safe for concurrent use, and the only writer of
+// its rows.
 //
-// A verdict belongs to a fingerprint, not to a path: it applies to every directory with exactly those files. A moved skill
-// keeps its verdict, and a changed skill has none.
+// A verdict belongs to a fingerprint, not to a path: it applies to every directory with exactly those files. A moved
+// skill keeps its verdict, and a changed skill has none.
 //
-// After a start, fingerprints are unknown until every file was read, which is low-priority work. Until then the directories
-// that were blocked before stay blocked: [Verdicts.Blocked].
+// After a start, fingerprints are unknown until every file was read, which is low-priority work. Until then the
+// directories that were blocked before stay blocked: [Verdicts.Blocked].
 //
-// A directory can have no fingerprint, because it is too large or a file is unreadable. Its author could cause that to lose
-// a blocking verdict, so such a verdict is stored by the path of the skill and the digests of its SKILL.md and _meta.json,
-// until another scan replaces it or the skill is removed: [Verdicts.Hold].
+// A directory can have no fingerprint, because it is too large or a file is unreadable. Its author could cause that to
+// lose a blocking verdict, so such a verdict is stored by the path of the skill and the digests of its SKILL.md and
+// _meta.json, until another scan replaces it or the skill is removed: [Verdicts.Hold].
 //
 // Verdicts with their findings are in the state store, which can be lost: a scan finds the same again. Blocks and
-// acceptances must not be lost, so they are also in [Blocks]: the rules that block a fingerprint, the blocked directories,
-// verdicts by path, and [Verdicts.Accept]. A verdict that is recovered from them names the rules without places.
+// acceptances must not be lost, so they are also in [Blocks]: the rules that block a fingerprint, the blocked
+// directories, verdicts by path, and [Verdicts.Accept]. A verdict that is recovered from them names the rules without
+// places.
 //
-// A verdict has at most [MaxFindings] findings, blocking ones first. There are at most [MaxVerdicts] verdicts; the oldest is
-// evicted, first those without a block, then background scans, then others. There are at most [MaxHeld] verdicts by path and
-// [MaxAccepted] contents with acceptances.
+// A verdict has at most [MaxFindings] findings, blocking ones first. There are at most [MaxVerdicts] verdicts; the
+// oldest is evicted, first those without a block, then background scans, then others. There are at most [MaxHeld]
+// verdicts by path and [MaxAccepted] contents with acceptances.
 type Verdicts struct {
 	rows   Rows
 	blocks Blocks
 	// onKept is told of each verdict that a scan brought.
 	onKept func(pannier.ScanVerdict)
 
-	// writing serializes writers and is held over I/O. mu guards the maps below and is held briefly. Only writers change the
-	// maps, so a writer reads them without mu.
+	// writing serializes writers and is held over I/O. mu guards the maps below and is held briefly. Only writers
+	// change the maps, so a writer reads them without mu.
 	writing sync.Mutex
 	mu      sync.Mutex
 	// kept has the summaries of all verdicts. The findings are in the rows.
@@ -104,15 +107,16 @@ func (s Summary) weight() int {
 	return 0
 }
 
-// OpenVerdicts reads the stored verdicts. It fails if a row of blocks is invalid: it may be the one that blocks a skill. Invalid
-// verdicts are dropped.
+// OpenVerdicts reads the stored verdicts. It fails if a row of blocks is invalid: it may be the one that blocks a
+// skill. Invalid verdicts are dropped.
 func OpenVerdicts(rows Rows, blocks Blocks) (*Verdicts, error) {
 	kept, err := rows.All(bucket)
 	if err != nil {
 		return nil, fmt.Errorf("open scans: %w", err)
 	}
 	s := &Verdicts{
-		rows: rows, blocks: blocks, onKept: func(pannier.ScanVerdict) {}, kept: map[pannier.Digest]Summary{}, blocked: map[string]pannier.Digest{},
+		rows: rows, blocks: blocks, onKept: func(pannier.ScanVerdict) {},
+		kept: map[pannier.Digest]Summary{}, blocked: map[string]pannier.Digest{},
 		held: map[string]Held{}, accepted: map[content][]pannier.Acceptance{},
 	}
 	for name, raw := range kept {
@@ -185,7 +189,8 @@ func eachRow[T any](blocks Blocks, section string, add func(key string, row T) e
 func summarize(v pannier.ScanVerdict) Summary {
 	return Summary{
 		ScanSummary: pannier.ScanSummary{
-			Decision: v.Decision, Origin: cmp.Or(v.Origin, pannier.ScanExplicit), At: v.At, Findings: len(v.Findings), Blocking: v.Blocking(),
+			Decision: v.Decision, Origin: cmp.Or(v.Origin, pannier.ScanExplicit), At: v.At, Findings: len(v.Findings),
+			Blocking: v.Blocking(),
 		},
 		Ruleset: v.Ruleset,
 	}
@@ -198,8 +203,8 @@ func (s *Verdicts) publish(change func()) {
 	change()
 }
 
-// Put stores a verdict in place of one with the same fingerprint, and returns it as stored. An error leaves the old one in
-// place. A background verdict does not replace one that always blocks.
+// Put stores a verdict in place of one with the same fingerprint, and returns it as stored. An error leaves the old one
+// in place. A background verdict does not replace one that always blocks.
 func (s *Verdicts) Put(v pannier.ScanVerdict) (pannier.ScanVerdict, error) {
 	v = bounded(v)
 	s.writing.Lock()
@@ -275,7 +280,8 @@ func (s *Verdicts) evictLocked(fingerprint pannier.Digest) error {
 			cmp.Compare(of.weight(), other.weight()), of.At.Compare(other.At), cmp.Compare(a.String(), b.String()),
 		)
 	})
-	if err := errors.Join(s.rows.Delete(bucket, victim.String()), s.blocks.Delete(sectionRules, victim.String())); err != nil {
+	key := victim.String()
+	if err := errors.Join(s.rows.Delete(bucket, key), s.blocks.Delete(sectionRules, key)); err != nil {
 		return err
 	}
 	s.publish(func() { delete(s.kept, victim) })
@@ -303,7 +309,9 @@ func (s *Verdicts) Get(fingerprint pannier.Digest) (v pannier.ScanVerdict, found
 
 // withoutLocations returns the verdict of blocking rules whose findings are lost.
 func withoutLocations(fingerprint pannier.Digest, at time.Time, rules []string) pannier.ScanVerdict {
-	v := pannier.ScanVerdict{Fingerprint: fingerprint, At: at, Decision: pannier.ScanBlock, Origin: pannier.ScanExplicit, Truncated: true}
+	v := pannier.ScanVerdict{
+		Fingerprint: fingerprint, At: at, Decision: pannier.ScanBlock, Origin: pannier.ScanExplicit, Truncated: true,
+	}
 	for _, rule := range rules {
 		v.Findings = append(v.Findings, pannier.Finding{
 			Rule: rule, Severity: pannier.SeverityError, Blocking: true,

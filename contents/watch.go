@@ -14,9 +14,9 @@ type watched struct {
 	inside []string
 }
 
-// watchedOf returns the directories whose files turns and prompts show, or all where scans are enforced, so that a change of any file
-// is noticed at once. Then, and behind a symlink, the skill's own is among them: it is watched for the loader too, but behind a symlink
-// by another path, which names no skill.
+// watchedOf returns the directories whose files turns and prompts show, or all where scans are enforced, so that a
+// change of any file is noticed at once. Then, and behind a symlink, the skill's own is among them: it is watched for
+// the loader too, but behind a symlink by another path, which names no skill.
 func (t *Tracker) watchedOf(s *pannier.Skill, dirs []string) (w watched) {
 	at := t.Directory(s)
 	for _, dir := range dirs {
@@ -38,8 +38,9 @@ func (t *Tracker) Directory(s *pannier.Skill) string {
 
 func (w watched) equal(o watched) bool { return w.own == o.own && slices.Equal(w.inside, o.inside) }
 
-// showWatched publishes the directories to watch: those of skills, and at most max_dirs inside of them, those of the first skills
-// by path. Each time all of them are followed anew, so it waits until all fingerprints that were due are computed.
+// showWatched publishes the directories to watch: those of skills, and at most max_dirs inside of them, those of the
+// first skills by path. Each time all of them are followed anew, so it waits until all fingerprints that were due are
+// computed.
 func (t *Tracker) showWatched() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"pannier"
 )
 
-// assess makes a snapshot of its inputs, all but version, time and digest. It shares with the last one, which may be nil, the entries of
-// which nothing changed. The result is the same without a last one.
+// assess makes a snapshot of its inputs, all but version, time and digest. It shares with the last one, which may be
+// nil, the entries of which nothing changed. The result is the same without a last one.
 func assess(in Inputs, last *assessment) (*pannier.Snapshot, *assessment) {
 	if last != nil && samePolicies(&in, &last.in) {
 		in.Policies = last.in.Policies
@@ -56,11 +56,11 @@ func decidingRule(a, b choice) (order int, rule pannier.CollisionRule) {
 	return 0, ""
 }
 
-// precedenceRules depend on the tree, the lock files, the settings and the list of config.yaml alone, never on the order in which
-// anything was found or computed.
+// precedenceRules depend on the tree, the lock files, the settings and the list of config.yaml alone, never on the
+// order in which anything was found or computed.
 //
-// The list comes after the lock file: a list decides which skills the agent uses, and must not let another directory take over
-// the slug of an installed skill.
+// The list comes after the lock file: a list decides which skills the agent uses, and must not let another directory
+// take over the slug of an installed skill.
 var precedenceRules = []struct {
 	rule    pannier.CollisionRule
 	compare func(a, b choice) int
@@ -104,9 +104,9 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// cardIDs returns the ids of usable skills on the agent card, where they are other than their folders. An id is the folder,
-// because that is what the platform and its canvas know skills by, and for the later of two with one folder name the slug.
-// usable is in the order of config.yaml.
+// cardIDs returns the ids of usable skills on the agent card, where they are other than their folders. An id is the
+// folder, because that is what the platform and its canvas know skills by, and for the later of two with one folder
+// name the slug. usable is in the order of config.yaml.
 func cardIDs(usable []*pannier.Entry) map[*pannier.Entry]string {
 	if !slices.ContainsFunc(usable, func(e *pannier.Entry) bool { return e.Folder != e.Slug }) {
 		return nil // slugs do not repeat, so folders do not either

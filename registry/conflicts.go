@@ -6,8 +6,8 @@ import (
 	"pannier"
 )
 
-// conflicts goes over the skills in the order of precedence, and returns for each the slugs of the usable ones before it that
-// conflict with it, whichever of the two says so. So only usable skills block others, and of two one stays.
+// conflicts goes over the skills in the order of precedence, and returns for each the slugs of the usable ones before
+// it that conflict with it, whichever of the two says so. So only usable skills block others, and of two one stays.
 func conflicts(list []*judged) map[*pannier.Entry][]string {
 	if !slices.ContainsFunc(list, func(j *judged) bool { return len(j.skill.Conflicts) > 0 }) {
 		return nil

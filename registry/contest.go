@@ -7,8 +7,8 @@ import (
 	"pannier"
 )
 
-// kindContested is the code of the problem, the health condition and the event about a slug that a skill tries to take, or has
-// taken, from an installed or allowed one.
+// kindContested is the code of the problem, the health condition and the event about a slug that a skill tries to take,
+// or has taken, from an installed or allowed one.
 const kindContested = "slug_contested"
 
 // maxContests bounds the problems about contested slugs in one snapshot.
@@ -16,9 +16,10 @@ const maxContests = 100
 
 // contests returns a problem for every slug of an installed or allowed skill that another skill claims or holds.
 //
-// A skill is installed where a valid entry of a lock file names it, and allowed where a client granted it something at that
-// path. It keeps its protection while it is missing, because a writer that takes a slug can also remove the directory. A
-// skill of the same folder name in another root that loses is ordinary shadowing and reported by its state alone.
+// A skill is installed where a valid entry of a lock file names it, and allowed where a client granted it something at
+// that path. It keeps its protection while it is missing, because a writer that takes a slug can also remove the
+// directory. A skill of the same folder name in another root that loses is ordinary shadowing and reported by its state
+// alone.
 //
 // The problems depend on the snapshot and the lock files alone, so they stay over a restart.
 func contests(s *pannier.Snapshot, locks [][]pannier.LockedSlug) []pannier.Problem {
@@ -61,8 +62,8 @@ func contests(s *pannier.Snapshot, locks [][]pannier.LockedSlug) []pannier.Probl
 	return problems
 }
 
-// borrowedNames returns a problem for every installed or allowed skill whose slug or name another skill shows as its own name. A
-// model that chooses by name takes one for the other, though each keeps its slug.
+// borrowedNames returns a problem for every installed or allowed skill whose slug or name another skill shows as its
+// own name. A model that chooses by name takes one for the other, though each keeps its slug.
 func borrowedNames(s *pannier.Snapshot, granted map[string][]string) []pannier.Problem {
 	owners := map[string]*pannier.Entry{}
 	for i := range s.Entries {
@@ -116,8 +117,8 @@ func grantedPaths(p pannier.Policies) map[string][]string {
 	return granted
 }
 
-// installedElsewhere returns the directories that lock files name and in which that skill is not, or no longer as it was
-// installed, sorted, by slug.
+// installedElsewhere returns the directories that lock files name and in which that skill is not, or no longer as it
+// was installed, sorted, by slug.
 func installedElsewhere(s *pannier.Snapshot, locks [][]pannier.LockedSlug) map[string][]string {
 	there := make([]int, len(locks))
 	for i := range s.Entries {
@@ -139,11 +140,13 @@ func installedElsewhere(s *pannier.Snapshot, locks [][]pannier.LockedSlug) map[s
 	return paths
 }
 
-// slugClaims are the skills that claim one slug, the winner first, with the directories of that slug that are protected:
-// granted are those that a client granted something, installed those that a lock file names and of which no entry is locked.
+// slugClaims are the skills that claim one slug, the winner first, with the directories of that slug that are
+// protected: granted are those that a client granted something, installed those that a lock file names and of which no
+// entry is locked.
 //
-// A slug is contested in two cases: the winner is not protected and another directory is (taken), or the winner is protected and
-// another skill claims the slug by more than the name of its folder (claimed). A grant protects more than an installation.
+// A slug is contested in two cases: the winner is not protected and another directory is (taken), or the winner is
+// protected and another skill claims the slug by more than the name of its folder (claimed). A grant protects more than
+// an installation.
 type slugClaims struct {
 	entries            []*pannier.Entry
 	granted, installed []string
@@ -172,8 +175,8 @@ func (c slugClaims) contest() (p pannier.Problem, contested bool) {
 	return p, false
 }
 
-// claimed returns the problem that another skill claims the slug of a protected winner, and whether one does. A skill in another root
-// that has the slug by its folder alone is ordinary shadowing.
+// claimed returns the problem that another skill claims the slug of a protected winner, and whether one does. A skill
+// in another root that has the slug by its folder alone is ordinary shadowing.
 func (c slugClaims) claimed() (p pannier.Problem, contested bool) {
 	winner := c.entries[0]
 	for i := range c.entries[1:] {

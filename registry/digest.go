@@ -16,8 +16,8 @@ const digestForm = 2
 // digestChunk is how many bytes are hashed at once.
 const digestChunk = 4 << 10
 
-// digest covers everything that a snapshot shows, and nothing else. Of each entry it covers the digest. Every text and every list
-// has its length before it, so that nothing can change sides.
+// digest covers everything that a snapshot shows, and nothing else. Of each entry it covers the digest. Every text and
+// every list has its length before it, so that nothing can change sides.
 func (a *assessment) digest(s *pannier.Snapshot) pannier.Digest {
 	w := s.Workspace
 	h, b := sha256.New(), make([]byte, 0, 2*digestChunk)
@@ -59,7 +59,8 @@ func appendEnvironment(b []byte, e *pannier.Environment) []byte {
 	return b
 }
 
-// appendPolicies appends what clients set, also for skills that are not there. What the settings say shows in the entries.
+// appendPolicies appends what clients set, also for skills that are not there. What the settings say shows in the
+// entries.
 func appendPolicies(b []byte, set map[pannier.PolicyKey]pannier.PolicyEntry) []byte {
 	b = binary.AppendUvarint(b, uint64(len(set)))
 	for _, key := range slices.SortedFunc(maps.Keys(set), pannier.PolicyKey.Compare) {

@@ -16,11 +16,12 @@ type judge struct {
 	texts map[string]string
 }
 
-// entry returns the entry of a skill as other skills leave it: its ID is the folder, and conflicts do not count. A skill that lost
-// its slug is shadowed, one that is not selected unlisted.
+// entry returns the entry of a skill as other skills leave it: its ID is the folder, and conflicts do not count. A
+// skill that lost its slug is shadowed, one that is not selected unlisted.
 func (j judge) entry(g *grounds) *pannier.Entry {
 	e := &pannier.Entry{
-		Skill: g.skill, ID: g.skill.Folder, Problems: slices.Clip(g.skill.Problems), Reasons: []pannier.Reason{}, Rank: g.rank, Policy: g.policy,
+		Skill: g.skill, ID: g.skill.Folder, Problems: slices.Clip(g.skill.Problems), Reasons: []pannier.Reason{},
+		Rank: g.rank, Policy: g.policy,
 	}
 	switch {
 	case g.shadowedBy != "":
@@ -28,8 +29,9 @@ func (j judge) entry(g *grounds) *pannier.Entry {
 		if g.overListed {
 			e.Problems = append(e.Problems, pannier.Problem{
 				Code: "config.skill_shadowed", Severity: pannier.SeverityWarning, Path: e.Path, Field: "skills",
-				Message: fmt.Sprintf("config.yaml lists this skill, but its slug %q belongs to %s, which is not listed", e.Slug, e.ShadowedBy),
-				Hint:    "give one of the two another `slug` in its frontmatter, or list the other one",
+				Message: fmt.Sprintf("config.yaml lists this skill, but its slug %q belongs to %s, which is not listed",
+					e.Slug, e.ShadowedBy),
+				Hint: "give one of the two another `slug` in its frontmatter, or list the other one",
 			})
 		}
 	case g.rank == unranked:
@@ -62,15 +64,18 @@ func (j judge) entry(g *grounds) *pannier.Entry {
 	return e
 }
 
-// reasonOrder is the order of reasons: the first one is shown first, and decides the state. Other codes of judges follow.
+// reasonOrder is the order of reasons: the first one is shown first, and decides the state. Other codes of judges
+// follow.
 var reasonOrder = []string{
-	pannier.ReasonDisabled, pannier.ReasonStateLost, pannier.ReasonInvalid, pannier.ReasonRuntimeIncompatible, pannier.ReasonOSUnsupported,
-	pannier.ReasonMissingBinary, pannier.ReasonMissingAnyBinary, pannier.ReasonMissingEnv, pannier.ReasonMissingAPIKey, pannier.ReasonMissingMCP,
+	pannier.ReasonDisabled, pannier.ReasonStateLost, pannier.ReasonInvalid, pannier.ReasonRuntimeIncompatible,
+	pannier.ReasonOSUnsupported, pannier.ReasonMissingBinary, pannier.ReasonMissingAnyBinary, pannier.ReasonMissingEnv,
+	pannier.ReasonMissingAPIKey, pannier.ReasonMissingMCP,
 	pannier.ReasonConflict, pannier.ReasonTrustBlocked, pannier.ReasonSecurityPending, pannier.ReasonSecurityBlocked,
 }
 
 func sortReasons(reasons []pannier.Reason) {
-	place := func(r pannier.Reason) uint { return uint(slices.Index(reasonOrder, r.Code)) } // the greatest number for others
+	// The place is the greatest number for other codes.
+	place := func(r pannier.Reason) uint { return uint(slices.Index(reasonOrder, r.Code)) }
 	slices.SortStableFunc(reasons, func(a, b pannier.Reason) int { return cmp.Compare(place(a), place(b)) })
 }
 
@@ -81,35 +86,48 @@ func against(e *pannier.Entry, code, subject, remedy string) {
 // check collects what stands against a skill, whatever it requires.
 func (j judge) check(e *pannier.Entry) {
 	if p := e.Policy; !p.Enabled {
-		against(e, pannier.ReasonDisabled, string(p.Source)+" policy", fmt.Sprintf("enable it with `pannier policy set %s --enabled=true`", e.Slug))
+		against(e, pannier.ReasonDisabled, string(p.Source)+" policy",
+			fmt.Sprintf("enable it with `pannier policy set %s --enabled=true`", e.Slug))
 	}
 	switch field := e.DisabledBy; field {
 	case "":
 	case "scope":
-		against(e, pannier.ReasonDisabled, field, "the skill itself says that it is not to be used; remove `scope: disabled` from its SKILL.md")
+		against(e, pannier.ReasonDisabled, field,
+			"the skill itself says that it is not to be used; remove `scope: disabled` from its SKILL.md")
 	default:
-		against(e, pannier.ReasonDisabled, field, "the skill itself says that it is not to be used; set `"+field+"` to true in its SKILL.md")
+		against(e, pannier.ReasonDisabled, field,
+			"the skill itself says that it is not to be used; set `"+field+"` to true in its SKILL.md")
 	}
 	for _, profile := range e.Blocked {
 		short := pannier.ShortProfile(profile)
-		against(e, pannier.ReasonInvalid, profile, "the settings let no skill be used that fails the profile "+short+"; `pannier audit DIR --profile "+short+"`, with its directory, lists its faults")
+		against(e, pannier.ReasonInvalid, profile,
+			"the settings let no skill be used that fails the profile "+short+"; `pannier audit DIR --profile "+short+
+				"`, with its directory, lists its faults")
 	}
 	if e.Broken {
 		subject, remedy := e.FilePath(), "see the problems of the skill"
-		if i := slices.IndexFunc(e.Problems, func(p pannier.Problem) bool { return p.Severity == pannier.SeverityError }); i >= 0 {
+		isError := func(p pannier.Problem) bool { return p.Severity == pannier.SeverityError }
+		if i := slices.IndexFunc(e.Problems, isError); i >= 0 {
 			subject, remedy = e.Problems[i].Code, e.Problems[i].Hint
 		}
 		against(e, pannier.ReasonInvalid, subject, remedy)
 	}
 	// Runtimes are compared exactly, as the adapters do; where none is known, every skill fits.
-	if runtime, fits := j.in.Workspace.Runtime, e.Runtimes; runtime != "" && len(fits) > 0 && !slices.Contains(fits, runtime) {
-		against(e, pannier.ReasonRuntimeIncompatible, runtime, fmt.Sprintf("the skill is for %s; add %q to `runtime` in its SKILL.md if it works there too", strings.Join(fits, ", "), runtime))
+	fits, runtime := e.Runtimes, j.in.Workspace.Runtime
+	if runtime != "" && len(fits) > 0 && !slices.Contains(fits, runtime) {
+		against(e, pannier.ReasonRuntimeIncompatible, runtime,
+			fmt.Sprintf("the skill is for %s; add %q to `runtime` in its SKILL.md if it works there too",
+				strings.Join(fits, ", "), runtime))
 	}
-	if system, fits := j.in.Environment.OS, e.Requirements.OS; system != "" && len(fits) > 0 && !slices.Contains(fits, system) {
-		j.unmet(e, pannier.ReasonOSUnsupported, system, oneOf(fits), fmt.Sprintf("the skill is for %s; run the agent there, or change `os` in its SKILL.md", strings.Join(fits, ", ")))
+	systems, system := e.Requirements.OS, j.in.Environment.OS
+	if system != "" && len(systems) > 0 && !slices.Contains(systems, system) {
+		j.unmet(e, pannier.ReasonOSUnsupported, system, oneOf(systems),
+			fmt.Sprintf("the skill is for %s; run the agent there, or change `os` in its SKILL.md", strings.Join(systems, ", ")))
 	}
 	if level := e.TrustLevel; !level.AtLeast(j.in.MinimumTrust) {
-		against(e, pannier.ReasonTrustBlocked, string(level), fmt.Sprintf("the settings ask for trust of at least %s; raise `trust` of the root that it lies in, or lower `trust.minimum`", j.in.MinimumTrust))
+		against(e, pannier.ReasonTrustBlocked, string(level),
+			fmt.Sprintf("the settings ask for trust of at least %s; raise `trust` of the root that it lies in, or lower `trust.minimum`",
+				j.in.MinimumTrust))
 	}
 }
 
@@ -118,12 +136,15 @@ func (j judge) checkRequirements(e *pannier.Entry) {
 	needs, has := e.Requirements, &j.in.Environment
 	for _, bin := range needs.Bins {
 		if !contains(has.Bins, bin) {
-			j.unmet(e, pannier.ReasonMissingBinary, bin, bin, fmt.Sprintf("install %s where the agent runs, in a directory of its PATH", bin))
+			j.unmet(e, pannier.ReasonMissingBinary, bin, bin,
+				fmt.Sprintf("install %s where the agent runs, in a directory of its PATH", bin))
 		}
 	}
-	if len(needs.AnyBins) > 0 && !slices.ContainsFunc(needs.AnyBins, func(bin string) bool { return contains(has.Bins, bin) }) {
+	hasBin := func(bin string) bool { return contains(has.Bins, bin) }
+	if len(needs.AnyBins) > 0 && !slices.ContainsFunc(needs.AnyBins, hasBin) {
 		any := oneOf(needs.AnyBins)
-		j.unmet(e, pannier.ReasonMissingAnyBinary, strings.Join(needs.AnyBins, ", "), any, fmt.Sprintf("install %s where the agent runs, in a directory of its PATH", any))
+		j.unmet(e, pannier.ReasonMissingAnyBinary, strings.Join(needs.AnyBins, ", "), any,
+			fmt.Sprintf("install %s where the agent runs, in a directory of its PATH", any))
 	}
 	for _, name := range needs.Env {
 		if !contains(has.Env, name) {
@@ -132,7 +153,8 @@ func (j judge) checkRequirements(e *pannier.Entry) {
 	}
 	for _, name := range needs.APIKeys {
 		if !contains(has.Env, name) {
-			j.unmet(e, pannier.ReasonMissingAPIKey, name, "the key "+name, fmt.Sprintf("set %s, not empty, in the agent's environment", name))
+			j.unmet(e, pannier.ReasonMissingAPIKey, name, "the key "+name,
+				fmt.Sprintf("set %s, not empty, in the agent's environment", name))
 		}
 	}
 	for _, item := range needs.Config {
@@ -147,12 +169,14 @@ func (j judge) checkRequirements(e *pannier.Entry) {
 			hint = "create it; the skill can be used meanwhile"
 		}
 		e.Problems = append(e.Problems, pannier.Problem{
-			Code: "missing_config", Severity: pannier.SeverityWarning, Path: e.FilePath(), Subject: item, Message: j.share(message), Hint: j.share(hint),
+			Code: "missing_config", Severity: pannier.SeverityWarning, Path: e.FilePath(), Subject: item,
+			Message: j.share(message), Hint: j.share(hint),
 		})
 	}
 	for _, server := range needs.MCP {
 		if !contains(has.MCP, server) {
-			j.unmet(e, pannier.ReasonMissingMCP, server, "the MCP server "+server, fmt.Sprintf("add the MCP server %s to the agent, and name it with `pannier environment --mcp`", server))
+			j.unmet(e, pannier.ReasonMissingMCP, server, "the MCP server "+server,
+				fmt.Sprintf("add the MCP server %s to the agent, and name it with `pannier environment --mcp`", server))
 		}
 	}
 }
@@ -166,8 +190,9 @@ func (j judge) unmet(e *pannier.Entry, code, subject, need, remedy string) {
 	}
 	e.Problems = append(e.Problems, pannier.Problem{
 		Code: j.share("unverified." + code), Severity: pannier.SeverityWarning, Path: e.FilePath(), Subject: subject,
-		Message: j.share(fmt.Sprintf("the skill needs %s, which the sidecar's own container does not have; the agent's may", need)),
-		Hint:    j.share(remedy),
+		Message: j.share(fmt.Sprintf("the skill needs %s, which the sidecar's own container does not have; the agent's may",
+			need)),
+		Hint: j.share(remedy),
 	})
 }
 

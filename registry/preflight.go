@@ -8,10 +8,10 @@ import (
 	"pannier"
 )
 
-// Preflight judges a skill as if it lay already where its path says, in the place of what lies there now, and returns its
-// entry with the snapshot that it is from. No other caller sees that snapshot, and it has neither version nor digests. What is known
-// of the security of the place is left out: it is of other content, and an installation scans the skill itself. Where config.yaml has a
-// list, the skill counts as its last entry, because an installation adds it.
+// Preflight judges a skill as if it lay already where its path says, in the place of what lies there now, and returns
+// its entry with the snapshot that it is from. No other caller sees that snapshot, and it has neither version nor
+// digests. What is known of the security of the place is left out: it is of other content, and an installation scans
+// the skill itself. Where config.yaml has a list, the skill counts as its last entry, because an installation adds it.
 func (r *Registry) Preflight(skill *pannier.Skill) (*pannier.Entry, *pannier.Snapshot) {
 	r.mu.Lock()
 	in, last := r.inputs, r.assessment

@@ -1,8 +1,8 @@
 // Package registry turns what is known of a workspace - its catalog, its config.yaml, the environment - into an
 // immutable [pannier.Snapshot], and hands out the newest one.
 //
-// There is one writer at a time, and readers take no lock: [Registry.Current] is one atomic load. A snapshot is replaced
-// as a whole, and only when its digest changes, so a holder never sees half of a change.
+// There is one writer at a time, and readers take no lock: [Registry.Current] is one atomic load. A snapshot is
+// replaced as a whole, and only when its digest changes, so a holder never sees half of a change.
 package registry
 
 import (
@@ -26,9 +26,11 @@ type Inputs struct {
 	Policies pannier.Policies
 	// MinimumTrust is what a skill's origin must have at least; empty asks for nothing.
 	MinimumTrust pannier.Trust
-	// Config are the items of [pannier.Requirements] that the workspace has: files, and dotted keys of config.yaml; sorted.
+	// Config are the items of [pannier.Requirements] that the workspace has: files, and dotted keys of config.yaml;
+	// sorted.
 	Config []string
-	// Judges say what modules know of skills. Each returns its newest [Judge]; the list does not change while the registry is used.
+	// Judges say what modules know of skills. Each returns its newest [Judge]; the list does not change while the
+	// registry is used.
 	Judges []func() Judge
 	// Paced is [pannier.Snapshot.Paced]. It counts for one update.
 	Paced bool
@@ -56,8 +58,8 @@ type Judgement struct {
 type Options struct {
 	// Inputs are those that do not come with a batch.
 	Inputs Inputs
-	// Last is the newest snapshot of the process before. A snapshot with its digest gets its version again; every other one gets a
-	// higher version. Last has no digest where the process before may have served later snapshots.
+	// Last is the newest snapshot of the process before. A snapshot with its digest gets its version again; every other
+	// one gets a higher version. Last has no digest where the process before may have served later snapshots.
 	Last Mark
 	// FirstVersion is the least version of a snapshot that is not Last; 0 means 1.
 	FirstVersion uint64
@@ -107,8 +109,8 @@ func (r *Registry) Prepare(change func(*Inputs)) {
 // Current returns the newest snapshot, nil before the first one.
 func (r *Registry) Current() *pannier.Snapshot { return r.current.Load() }
 
-// Update changes the inputs and returns the snapshot that follows from them: a new one, or the current one where nothing
-// that shows has changed. change must not keep the pointer.
+// Update changes the inputs and returns the snapshot that follows from them: a new one, or the current one where
+// nothing that shows has changed. change must not keep the pointer.
 func (r *Registry) Update(change func(*Inputs)) *pannier.Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,7 +135,8 @@ func (r *Registry) Update(change func(*Inputs)) *pannier.Snapshot {
 // Rejudge returns the snapshot that follows from what the judges say now.
 func (r *Registry) Rejudge() *pannier.Snapshot { return r.Update(func(*Inputs) {}) }
 
-// serveLocked replaces the current snapshot. One with the digest of the last one keeps its version, also over a restart.
+// serveLocked replaces the current snapshot. One with the digest of the last one keeps its version, also over a
+// restart.
 func (r *Registry) serveLocked(s *pannier.Snapshot) {
 	if s.Digest != r.last.Digest || r.last.Version == 0 {
 		r.last = Mark{Version: max(r.last.Version+1, r.first), Digest: s.Digest}
@@ -153,9 +156,9 @@ func (r *Registry) serveLocked(s *pannier.Snapshot) {
 	}
 }
 
-// Subscribe returns a channel that has the newest snapshot whenever it is one that the subscriber has not seen; a subscriber that
-// is slow misses those between. The current one, where there is one, is there at once. cancel ends the subscription and
-// closes the channel.
+// Subscribe returns a channel that has the newest snapshot whenever it is one that the subscriber has not seen; a
+// subscriber that is slow misses those between. The current one, where there is one, is there at once. cancel ends the
+// subscription and closes the channel.
 func (r *Registry) Subscribe() (snapshots <-chan *pannier.Snapshot, cancel func()) {
 	slot := make(chan *pannier.Snapshot, 1)
 	r.mu.Lock()

@@ -18,8 +18,8 @@ type choice struct {
 }
 
 // choose matches the list of config.yaml, entry by entry, to the paths below the roots and, where none is called so, to
-// the folders. A skill that several entries match has the place of the first. An entry that matches nothing is a problem
-// and no more.
+// the folders. A skill that several entries match has the place of the first. An entry that matches nothing is a
+// problem and no more.
 func choose(skills []*pannier.Skill, w pannier.Workspace) (choices []choice, missing []pannier.Problem) {
 	choices = make([]choice, len(skills))
 	for i, skill := range skills {

@@ -9,9 +9,9 @@ import (
 	"pannier"
 )
 
-// Takeovers remembers which slugs passed to another skill while the one that held them is still there. A snapshot cannot show
-// that, because it depends on what was before. It is kept for as long as the process runs. The zero value is ready. All
-// methods are for any number of callers.
+// Takeovers remembers which slugs passed to another skill while the one that held them is still there. A snapshot
+// cannot show that, because it depends on what was before. It is kept for as long as the process runs. The zero value
+// is ready. All methods are for any number of callers.
 type Takeovers struct {
 	mu   sync.Mutex
 	from map[string]takeover // by slug
@@ -20,9 +20,9 @@ type Takeovers struct {
 // takeover is a slug that passed from one directory to another.
 type takeover struct{ from, to string }
 
-// Observe records what passed to another skill between two snapshots, and forgets what is over: when the slug has another
-// holder again, or the former holder no longer claims it. before may be nil. A skill that takes the slug by its folder name in
-// another root is ordinary shadowing, and not recorded.
+// Observe records what passed to another skill between two snapshots, and forgets what is over: when the slug has
+// another holder again, or the former holder no longer claims it. before may be nil. A skill that takes the slug by its
+// folder name in another root is ordinary shadowing, and not recorded.
 func (t *Takeovers) Observe(before, after *pannier.Snapshot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

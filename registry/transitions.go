@@ -28,8 +28,8 @@ func Transitions(before, after *pannier.Snapshot) []pannier.SkillStateChanged {
 	return moved
 }
 
-// Changes yields what became of each skill, by slug and path, as entries before and after: nil where it was or is not. Entries
-// that the snapshots share are left out. before may be nil.
+// Changes yields what became of each skill, by slug and path, as entries before and after: nil where it was or is not.
+// Entries that the snapshots share are left out. before may be nil.
 func Changes(before, after *pannier.Snapshot) iter.Seq2[*pannier.Entry, *pannier.Entry] {
 	return func(yield func(old, now *pannier.Entry) bool) {
 		is := after.Entries

@@ -19,9 +19,9 @@ const (
 	kindMore       = "skill.more"
 )
 
-// Warnings returns what is wrong with skills in a snapshot and was not before: contested slugs, new collisions, then the
-// problems of skills by slug. Of the first snapshot of a process, whose before is nil, these are only the contested slugs, the
-// collisions, the errors, and the names that several skills share: the warnings were told when they came.
+// Warnings returns what is wrong with skills in a snapshot and was not before: contested slugs, new collisions, then
+// the problems of skills by slug. Of the first snapshot of a process, whose before is nil, these are only the contested
+// slugs, the collisions, the errors, and the names that several skills share: the warnings were told when they came.
 func Warnings(before, after *pannier.Snapshot) []pannier.SkillWarning {
 	worst := pannier.SeverityWarning
 	if before == nil {
@@ -57,8 +57,8 @@ func Warnings(before, after *pannier.Snapshot) []pannier.SkillWarning {
 	return warnings
 }
 
-// newCollisions returns the collisions that were not there before, but for those of contested slugs. A skill that is about to
-// go does not count: a renamed skill does not collide with itself.
+// newCollisions returns the collisions that were not there before, but for those of contested slugs. A skill that is
+// about to go does not count: a renamed skill does not collide with itself.
 func newCollisions(before, after *pannier.Snapshot) (warnings []pannier.SkillWarning) {
 	for old, e := range Changes(before, after) {
 		if e == nil || e.State != pannier.StateShadowed || e.Deleting {
@@ -86,8 +86,8 @@ func reported(among []pannier.Problem, p pannier.Problem) bool {
 	})
 }
 
-// sharedNames tells of skills that have one of some names in common with others: a client that asks for them by name may get
-// another than was meant.
+// sharedNames tells of skills that have one of some names in common with others: a client that asks for them by name
+// may get another than was meant.
 func sharedNames(before, after *pannier.Snapshot, names map[string]bool) []pannier.SkillWarning {
 	old, now := byName(before, names), byName(after, names)
 	var warnings []pannier.SkillWarning
@@ -101,7 +101,8 @@ func sharedNames(before, after *pannier.Snapshot, names map[string]bool) []panni
 	return warnings
 }
 
-// byName returns the paths of the skills that own their slugs and have one of some names, by name, in the order of slugs.
+// byName returns the paths of the skills that own their slugs and have one of some names, by name, in the order of
+// slugs.
 func byName(s *pannier.Snapshot, names map[string]bool) map[string][]string {
 	paths := map[string][]string{}
 	for _, e := range s.Entries {

@@ -9,13 +9,15 @@ import (
 )
 
 const (
-	// restAfter is how long after an unchanged full comparison memory is released, so that the fingerprints that follow it are done.
+	// restAfter is how long after an unchanged full comparison memory is released, so that the fingerprints that follow
+	// it are done.
 	restAfter = 2 * time.Second
 	// loadBytes is how much is allocated between two comparisons under load, at least.
 	loadBytes = 16 << 20
 )
 
-// garbage returns memory to the system while the workspace is at rest. By itself the runtime does so over minutes, and in part never.
+// garbage returns memory to the system while the workspace is at rest. By itself the runtime does so over minutes, and
+// in part never.
 type garbage struct {
 	// onQuiet drops what requests left that is large and easy to make again; set before the first scan.
 	onQuiet   func()
@@ -34,8 +36,8 @@ func (g *garbage) recordRest() {
 	}
 }
 
-// release returns memory to the system if more than an eighth as much is idle as is in use. After a load, it first drops what requests
-// left.
+// release returns memory to the system if more than an eighth as much is idle as is in use. After a load, it first
+// drops what requests left.
 func (g *garbage) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// limitMemory has garbage collected more often where the heap comes near the limit of the control group, unless the variable
-// GOMEMLIMIT is set. The limit of the runtime is soft and does not count the text of the program.
+// limitMemory has garbage collected more often where the heap comes near the limit of the control group, unless the
+// variable GOMEMLIMIT is set. The limit of the runtime is soft and does not count the text of the program.
 func limitMemory() {
 	if limit := cgroupLimit(os.DirFS("/")); limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(limit / 10 * 9)
 	}
 }
 
-// cgroupLimit returns how many bytes the control group of the process may have, 0 for no limit. In a container, the paths of version 1
-// begin outside of what is mounted, so that only their last parents are found.
+// cgroupLimit returns how many bytes the control group of the process may have, 0 for no limit. In a container, the
+// paths of version 1 begin outside of what is mounted, so that only their last parents are found.
 func cgroupLimit(root fs.FS) (limit int64) {
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {

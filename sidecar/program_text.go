@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// releaseText takes the pages of the program out of this process. A start uses most of it, a sidecar at rest a small part, which
-// comes back from the page cache of the kernel when it is used. Where that fails, nothing is lost.
+// releaseText takes the pages of the program out of this process. A start uses most of it, a sidecar at rest a small
+// part, which comes back from the page cache of the kernel when it is used. Where that fails, nothing is lost.
 func releaseText() {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"pannier"
 )
 
-// codeCardWithheld is the code of the problem that no card is offered to the platforms, because something that it would have
-// to tell of could not be read yet.
+// codeCardWithheld is the code of the problem that no card is offered to the platforms, because something that it would
+// have to tell of could not be read yet.
 const codeCardWithheld = "card.withheld"
 
-// unreadable finds out what this process could not read yet. The platform may hold a card of a process that could, and one that
-// lacks what cannot be read must not take its place. What was read once stays as it was, and so does no harm; what does
-// not exist is not a fault. It is for one caller at a time.
+// unreadable finds out what this process could not read yet. The platform may hold a card of a process that could, and
+// one that lacks what cannot be read must not take its place. What was read once stays as it was, and so does no harm;
+// what does not exist is not a fault. It is for one caller at a time.
 type unreadable struct {
 	roots []pannier.Root
 	read  map[string]bool // roots that were read, by name
@@ -66,8 +66,8 @@ func (u *unreadable) problems(c pannier.Catalog, w pannier.Workspace) []pannier.
 	return problems
 }
 
-// noneReadable reports whether there is no skill, and something that cannot be read in its place. One of many
-// skills is another matter: its fault touches that skill alone.
+// noneReadable reports whether there is no skill, and something that cannot be read in its place. One of many skills is
+// another matter: its fault touches that skill alone.
 func noneReadable(c pannier.Catalog) bool {
 	unreadable := slices.ContainsFunc(c.Problems, func(p pannier.Problem) bool {
 		return p.Code == "root.directory_unreadable" && path.Base(p.Path) != "lost+found" // which is in every ext4

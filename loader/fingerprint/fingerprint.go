@@ -16,17 +16,18 @@
 //	?  a FIFO, a socket, a device                   nothing
 //
 // A path holds no NUL, so no two trees have the same lines. Hidden files count. The directory `.pannier` right in the
-// skill directory does not, because it is pannier's own, nor do directories as such, owners, times and the other bits of a
-// mode. Of a skill with regular files only, a shell computes it so:
+// skill directory does not, because it is pannier's own, nor do directories as such, owners, times and the other bits
+// of a mode. Of a skill with regular files only, a shell computes it so:
 //
 //	find . -path ./.pannier -prune -o -type f \( -perm /111 -printf '%P\tx\n' -o -printf '%P\t-\n' \) | LC_ALL=C sort |
 //	  while IFS="$(printf '\t')" read -r path mark; do
 //	    printf '%s\0%s\0%s\n' "$path" "$mark" "$(sha256sum < "$path" | cut -d ' ' -f 1)"
 //	  done | sha256sum
 //
-// A link is never followed: what lies outside of the skill is not part of it. Files, depth and bytes have bounds, and the caller
-// bounds the time by a context. A file that changes while it is read is read again; one that keeps changing is an error that is
-// [pannier.ErrChanged]. What cannot be read is an error, because a part of a skill has no fingerprint.
+// A link is never followed: what lies outside of the skill is not part of it. Files, depth and bytes have bounds, and
+// the caller bounds the time by a context. A file that changes while it is read is read again; one that keeps changing
+// is an error that is [pannier.ErrChanged]. What cannot be read is an error, because a part of a skill has no
+// fingerprint.
 package fingerprint
 
 import (
@@ -50,8 +51,8 @@ var ErrTooLarge = errors.New("too large for a fingerprint")
 
 // Options bound the work. A bound that is zero is the usual one.
 type Options struct {
-	// MaxEntries bounds files, links and directories together, usually 20,000; MaxDepth the directories below the skill's
-	// own, usually 32.
+	// MaxEntries bounds files, links and directories together, usually 20,000; MaxDepth the directories below the
+	// skill's own, usually 32.
 	MaxEntries, MaxDepth int
 	// MaxBytes bounds the bytes of all files together, usually 512 MiB.
 	MaxBytes int64
@@ -59,8 +60,8 @@ type Options struct {
 	Known *Known
 	// Manifest asks for the files one by one.
 	Manifest bool
-	// Pace is called before each file with the cost of looking at it, and behind each piece that is read, with its bytes. It
-	// may wait, and its error ends the work. Nil does not wait.
+	// Pace is called before each file with the cost of looking at it, and behind each piece that is read, with its
+	// bytes. It may wait, and its error ends the work. Nil does not wait.
 	Pace func(ctx context.Context, cost int64) error
 
 	now    func() time.Time  // the clock, where it is another than the usual one
@@ -95,15 +96,15 @@ type Print struct {
 	Dirs []string
 	// Parts are those of the skill that a prompt or a turn shows beside SKILL.md.
 	Parts Parts
-	// Manifest has the regular files whose paths are UTF-8, also by the paths that links within the skill lead to, ordered by path
-	// in bytes. It is nil unless the options ask for it.
+	// Manifest has the regular files whose paths are UTF-8, also by the paths that links within the skill lead to,
+	// ordered by path in bytes. It is nil unless the options ask for it.
 	Manifest []pannier.ToolFile
 	// Known is for the next time. It is never changed.
 	Known *Known
 }
 
-// Of computes the fingerprint of the directory dir below a root, with slashes; "." is the root itself. Where it fails, the
-// Print still brings along what it came to know. Any number of calls may run at a time.
+// Of computes the fingerprint of the directory dir below a root, with slashes; "." is the root itself. Where it fails,
+// the Print still brings along what it came to know. Any number of calls may run at a time.
 func Of(ctx context.Context, root *os.Root, dir string, o Options) (Print, error) {
 	w := &walker{o: o.withDefaults(), known: o.Known}
 	w.look = w.o.now()
@@ -133,7 +134,8 @@ func Of(ctx context.Context, root *os.Root, dir string, o Options) (Print, error
 
 // Parts tell which parts a skill has beside SKILL.md.
 type Parts struct {
-	// Resources is set where there is a links.yaml or a file in examples/, Tools where there is a file in tools/ or scripts/.
+	// Resources is set where there is a links.yaml or a file in examples/, Tools where there is a file in tools/ or
+	// scripts/.
 	Resources, Tools bool
 	// LinkedOut is the name of a SKILL.md that is a link, and leads to no file of the skill.
 	LinkedOut string

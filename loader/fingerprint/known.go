@@ -10,8 +10,8 @@ import (
 	"pannier/internal/fsx"
 )
 
-// Known is what is known of the files of a skill directory by their stats. It is immutable. A file takes 40 bytes, whatever
-// its path.
+// Known is what is known of the files of a skill directory by their stats. It is immutable. A file takes 40 bytes,
+// whatever its path.
 type Known struct{ files []knownFile } // by mark
 
 type knownFile struct {
@@ -22,8 +22,8 @@ type knownFile struct {
 // seed is that of all marks of this process, so that two stats with one mark cannot be made.
 var seed = maphash.MakeSeed()
 
-// markOf returns the mark of a file in a state, and whether an equal one, seen later, proves that nothing changed since the
-// look at that time.
+// markOf returns the mark of a file in a state, and whether an equal one, seen later, proves that nothing changed since
+// the look at that time.
 func markOf(path string, s fsx.Stamp, scan time.Time) (mark uint64, proves bool) {
 	return maphash.Comparable(seed, struct {
 		fsx.Stamp

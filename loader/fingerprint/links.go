@@ -17,9 +17,9 @@ const (
 	maxHops      = 40
 )
 
-// manifestOf returns the files of a skill, and those that links lead to as files of their own: volumes of Kubernetes consist of
-// links into a hidden directory. A link that leads out of the skill, nowhere, or to a directory that it lies in, is left out. In a
-// directory that is reached by a link, only regular files count. The lines are ordered by path.
+// manifestOf returns the files of a skill, and those that links lead to as files of their own: volumes of Kubernetes
+// consist of links into a hidden directory. A link that leads out of the skill, nowhere, or to a directory that it lies
+// in, is left out. In a directory that is reached by a link, only regular files count. The lines are ordered by path.
 func manifestOf(lines []line) []pannier.ToolFile {
 	files := make([]pannier.ToolFile, 0, len(lines))
 	links := linkMap{}
@@ -69,7 +69,8 @@ func (l *line) as(path string) pannier.ToolFile {
 // linkMap has the texts of the links of a skill, by path.
 type linkMap map[string]string
 
-// resolve returns where a link leads to, without links on the way. It is false for what is not below the skill directory.
+// resolve returns where a link leads to, without links on the way. It is false for what is not below the skill
+// directory.
 func (links linkMap) resolve(from string) (to string, ok bool) {
 	rest, hops := from, 0
 	for rest != "" {

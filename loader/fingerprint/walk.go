@@ -150,8 +150,8 @@ func (w *walker) file(ctx context.Context, dir *os.Root, rel, name string, info 
 	return inPath(rel, pannier.ErrChanged)
 }
 
-// content reads a file through its digest. It is [pannier.ErrChanged] where that is not the file that was listed, before
-// or after.
+// content reads a file through its digest. It is [pannier.ErrChanged] where that is not the file that was listed,
+// before or after.
 func (w *walker) content(ctx context.Context, dir *os.Root, rel, name string, info fs.FileInfo) (pannier.Digest, error) {
 	if w.bytes+info.Size() > w.o.MaxBytes {
 		return pannier.Digest{}, pastBytes(w.o.MaxBytes)
