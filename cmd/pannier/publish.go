@@ -84,10 +84,11 @@ func (p *program) publishOnce(ctx context.Context, c *client.Client, slug, to, b
 	if err != nil {
 		return published{}, err
 	}
-	source := publishedSkill{ctx, c, slug, map[string]pannier.Digest{}}
-	files := profile.Bundle(profile.Skill{Files: skill.Files, ReadFile: source.read})
+	source := publishedSkill{c, slug, map[string]pannier.Digest{}}
+	read := func(name string) ([]byte, error) { return source.read(ctx, name) }
+	files := profile.Bundle(profile.Skill{Files: skill.Files, ReadFile: read})
 	out := published{Slug: skill.Slug, Directory: filepath.Join(to, skill.Slug), Files: []string{}, LeftOut: []string{}}
-	if err := writeFolder(out.Directory, files, source.read, source.unmoved); err != nil {
+	if err := source.writeTo(ctx, out.Directory, files); err != nil {
 		return published{}, err
 	}
 	for _, f := range skill.Files {
@@ -102,29 +103,18 @@ func (p *program) publishOnce(ctx context.Context, c *client.Client, slug, to, b
 
 // publishedSkill reads the files of a skill, and remembers what they were.
 type publishedSkill struct {
-	ctx  context.Context
 	c    *client.Client
 	slug string
 	was  map[string]pannier.Digest
 }
 
-func (s publishedSkill) read(name string) ([]byte, error) {
-	content, digest, err := s.c.File(s.ctx, s.slug, name)
+func (s publishedSkill) read(ctx context.Context, name string) ([]byte, error) {
+	content, digest, err := s.c.File(ctx, s.slug, name)
 	if was, again := s.was[name]; err == nil && again && was != digest {
 		err = errMoved
 	}
 	s.was[name] = digest
 	return content, err
-}
-
-// unmoved reads every file again. One that was the same before all others were read and after it is of one version with them.
-func (s publishedSkill) unmoved() error {
-	for _, name := range slices.Sorted(maps.Keys(s.was)) {
-		if _, err := s.read(name); err != nil {
-			return errors.Join(errMoved, err)
-		}
-	}
-	return nil
 }
 
 func (p *program) printPublished(out published) error {
@@ -153,9 +143,8 @@ func (p *program) mayPublish(skill pannier.Detail, by string) error {
 	return answerNo(skill.Slug+" does not comply with "+by+"; nothing was written", "")
 }
 
-// writeFolder writes files of a skill into a new directory: all of them, or none. settled, where it is not nil, says at the end
-// whether what was read belongs together.
-func writeFolder(dir string, files []pannier.File, read func(name string) ([]byte, error), settled func() error) error {
+// writeTo writes files of the skill into a new directory: all of them, or none, and none if they are not of one version.
+func (s publishedSkill) writeTo(ctx context.Context, dir string, files []pannier.File) error {
 	if _, err := os.Lstat(dir); err == nil {
 		return answerNo(dir+" exists", "remove it, or name another directory with --to")
 	}
@@ -167,28 +156,13 @@ func writeFolder(dir string, files []pannier.File, read func(name string) ([]byt
 		return failure(err.Error(), "")
 	}
 	defer os.RemoveAll(half) // nothing is there any more once it has got its name
-	if err := writeFiles(half, files, read); err != nil {
-		return err
-	}
-	if settled != nil {
-		if err := settled(); err != nil {
-			return err
-		}
-	}
-	if err := os.Chmod(half, 0o755); err != nil {
-		return err
-	}
-	return os.Rename(half, dir)
-}
-
-func writeFiles(dir string, files []pannier.File, read func(name string) ([]byte, error)) error {
-	root, err := os.OpenRoot(dir)
+	root, err := os.OpenRoot(half)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
 	for _, f := range files {
-		content, err := read(f.Path)
+		content, err := s.read(ctx, f.Path)
 		if err != nil {
 			return err
 		}
@@ -196,7 +170,16 @@ func writeFiles(dir string, files []pannier.File, read func(name string) ([]byte
 			return failure(err.Error(), "")
 		}
 	}
-	return nil
+	// A file that was the same before all others were read and after it is of one version with them.
+	for _, name := range slices.Sorted(maps.Keys(s.was)) {
+		if _, err := s.read(ctx, name); err != nil {
+			return errors.Join(errMoved, err)
+		}
+	}
+	if err := os.Chmod(half, 0o755); err != nil {
+		return err
+	}
+	return os.Rename(half, dir)
 }
 
 func writeFile(root *os.Root, f pannier.File, content []byte) error {
