@@ -52,7 +52,10 @@ command line; without HOST it lists the hosts.`,
 			case printConfig:
 				return p.printHostConfig(cmd.Flags(), args[0])
 			case len(args) > 0:
-				return &exitError{code: exitUnknown, message: fmt.Sprintf("unexpected argument %q", args[0]), hint: "run \"pannier mcp --print-config " + args[0] + "\" for the configuration of a host"}
+				return &exitError{
+					code: exitUnknown, message: fmt.Sprintf("unexpected argument %q", args[0]),
+					hint: "run \"pannier mcp --print-config " + args[0] + "\" for the configuration of a host",
+				}
 			}
 			return p.serveMCP(cmd.Context())
 		},
@@ -72,14 +75,16 @@ func (p *program) serveMCP(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
 	if isTerminal(os.Stdin) {
-		fmt.Fprintln(p.err, "pannier: waiting for messages of an MCP host on standard input; \"pannier mcp --print-config\" connects one")
+		fmt.Fprintln(p.err, "pannier: waiting for messages of an MCP host on standard input; "+
+			"\"pannier mcp --print-config\" connects one")
 	}
 	if remote := p.remote.or(p.environ); remote.url != "" {
 		c, err := remote.client()
 		if err != nil {
 			return err
 		}
-		return p.forwardMCP(ctx, config.Settings{Log: config.Log{Level: "warn", Format: "auto"}}, c, "the sidecar at "+remote.url)
+		return p.forwardMCP(ctx, config.Settings{Log: config.Log{Level: "warn", Format: "auto"}}, c,
+			"the sidecar at "+remote.url)
 	}
 	s, err := p.mcpSettings()
 	if err != nil {
@@ -98,8 +103,8 @@ func (p *program) serveMCP(ctx context.Context) error {
 	return p.serveOwnMCP(ctx, s)
 }
 
-// isServed reports whether a sidecar serves what the settings name. A socket that is named alone counts, because the sidecar may
-// start later; other roots than those of the sidecar do not.
+// isServed reports whether a sidecar serves what the settings name. A socket that is named alone counts, because the
+// sidecar may start later; other roots than those of the sidecar do not.
 func (p *program) isServed(ctx context.Context, s config.Settings) (bool, error) {
 	if s.Given.Roots && !s.Given.Workspace {
 		return false, nil

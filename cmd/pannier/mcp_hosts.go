@@ -122,7 +122,10 @@ func (p *program) printHostConfig(flags *pflag.FlagSet, name string) error {
 		fmt.Fprintf(p.err, "pannier: add these lines to %s\n", h.file)
 		return nil
 	}
-	e := &exitError{code: exitUnknown, message: fmt.Sprintf("unknown host %q", name), hint: `run "pannier mcp --print-config" to see all hosts`}
+	e := &exitError{
+		code: exitUnknown, message: fmt.Sprintf("unknown host %q", name),
+		hint: `run "pannier mcp --print-config" to see all hosts`,
+	}
 	if meant := similarName(names, name); meant != "" {
 		e.message += fmt.Sprintf("; did you mean %q?", meant)
 	}
@@ -168,7 +171,10 @@ func quote(value any) (string, error) {
 	quoted := make([]string, len(texts))
 	for i, text := range texts {
 		if !utf8.ValidString(text) {
-			return "", &exitError{code: exitUnknown, message: fmt.Sprintf("%q is not UTF-8, which configuration files have to be", text), hint: "give a path in UTF-8, such as a symlink to it"}
+			return "", &exitError{
+				code: exitUnknown, message: fmt.Sprintf("%q is not UTF-8, which configuration files have to be", text),
+				hint: "give a path in UTF-8, such as a symlink to it",
+			}
 		}
 		var line bytes.Buffer
 		enc := json.NewEncoder(&line)

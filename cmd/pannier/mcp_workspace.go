@@ -26,8 +26,8 @@ func (p *program) mcpSettings() (config.Settings, error) {
 	return s, err
 }
 
-// ownWorkspace returns the settings of a sidecar in this process. Without a workspace and roots these are the directories of skills
-// that hosts use; without a workspace, it is the working directory.
+// ownWorkspace returns the settings of a sidecar in this process. Without a workspace and roots these are the
+// directories of skills that hosts use; without a workspace, it is the working directory.
 func (p *program) ownWorkspace(s config.Settings) (config.Settings, error) {
 	if s.Given.Workspace {
 		return p.withNamedRoots(s), requireDirectory(s)
@@ -43,8 +43,8 @@ func (p *program) ownWorkspace(s config.Settings) (config.Settings, error) {
 	return p.ownDirectories(here)
 }
 
-// withNamedRoots offers the roots of the command line to the model wherever they are, and warns of those that are missing. A root
-// of a configuration file says itself whether it is implicit.
+// withNamedRoots offers the roots of the command line to the model wherever they are, and warns of those that are
+// missing. A root of a configuration file says itself whether it is implicit.
 func (p *program) withNamedRoots(s config.Settings) config.Settings {
 	if !p.flags.Changed("root") {
 		return s
@@ -74,7 +74,8 @@ func (p *program) ownDirectories(here string) (config.Settings, error) {
 		if home != "" && home != top {
 			found = append(found, filepath.Join(home, skillDirs[0]))
 		}
-		fmt.Fprintf(p.err, "pannier: no directory of skills here or in the home directory; waiting for %s\n", strings.Join(found, " or "))
+		fmt.Fprintf(p.err, "pannier: no directory of skills here or in the home directory; waiting for %s\n",
+			strings.Join(found, " or "))
 	}
 	set := []string{"workspace", top}
 	for _, dir := range found {
@@ -85,10 +86,11 @@ func (p *program) ownDirectories(here string) (config.Settings, error) {
 		return s, err
 	}
 	for i := range s.Roots {
-		// These are the skills that hosts offer to the model themselves. Tools that install into several of the directories write one
-		// copy and symlinks to it.
+		// These are the skills that hosts offer to the model themselves. Tools that install into several of the directories
+		// write one copy and symlinks to it.
 		s.Roots[i].Implicit = true
-		s.Roots[i].LinkTargets = slices.DeleteFunc(slices.Clone(found), func(dir string) bool { return dir == s.Roots[i].Path })
+		s.Roots[i].LinkTargets = slices.DeleteFunc(slices.Clone(found),
+			func(dir string) bool { return dir == s.Roots[i].Path })
 	}
 	return s, nil
 }
@@ -115,8 +117,8 @@ func projectOf(dir string) string {
 	}
 }
 
-// findSkillDirs returns the directories of skills that exist: those of here first, then those of its parents up to top, then those
-// of home. One that is reached by two paths is returned once.
+// findSkillDirs returns the directories of skills that exist: those of here first, then those of its parents up to top,
+// then those of home. One that is reached by two paths is returned once.
 func findSkillDirs(here, top, home string) []string {
 	places := []string{here}
 	for at := here; at != top && at != filepath.Dir(at); at = filepath.Dir(at) {
@@ -131,7 +133,8 @@ func findSkillDirs(here, top, home string) []string {
 		for _, name := range skillDirs {
 			dir := filepath.Join(place, name)
 			info, err := os.Stat(dir)
-			if err != nil || !info.IsDir() || slices.ContainsFunc(seen, func(other os.FileInfo) bool { return os.SameFile(info, other) }) {
+			isSame := func(other os.FileInfo) bool { return os.SameFile(info, other) }
+			if err != nil || !info.IsDir() || slices.ContainsFunc(seen, isSame) {
 				continue
 			}
 			found, seen = append(found, dir), append(seen, info)
@@ -147,7 +150,8 @@ func (p *program) mcpLogger(s config.Settings) func(io.Writer) hclog.Logger {
 
 // shownArguments returns the arguments of a command line that repeat a flag, with paths that hold in any directory.
 func shownArguments(name, value string, inWorkspace bool) ([]string, error) {
-	isPath := slices.Contains([]string{"workspace", "socket", "token-file", "ca-file", "config"}, name) || name == "root" && !inWorkspace
+	isPath := slices.Contains([]string{"workspace", "socket", "token-file", "ca-file", "config"}, name) ||
+		name == "root" && !inWorkspace
 	if isPath && value != "" {
 		absolute, err := filepath.Abs(value)
 		if err != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// ServeStream answers by a handler whose answer may be a stream of events. A stream counts among those of GET /v1/events, and its
-// request ends with the server.
+// ServeStream answers by a handler whose answer may be a stream of events. A stream counts among those of GET
+// /v1/events, and its request ends with the server.
 func (h *Handler) ServeStream(w http.ResponseWriter, r *http.Request, by http.Handler) {
 	ctx, cancel := UntilShutdown(r.Context())
 	defer cancel()
@@ -25,8 +25,8 @@ func (h *Handler) ServeStream(w http.ResponseWriter, r *http.Request, by http.Ha
 // maxQueued bounds what a client may leave unread of a stream, beside what the kernel buffers.
 const maxQueued = 256 << 10
 
-// streamWriter is the writer of an answer that may be a stream of events. A stream is written by a goroutine of its own, so that a
-// client that does not read delays no other one.
+// streamWriter is the writer of an answer that may be a stream of events. A stream is written by a goroutine of its
+// own, so that a client that does not read delays no other one.
 type streamWriter struct {
 	http.ResponseWriter
 	handler *Handler
@@ -107,7 +107,8 @@ type eventQueue struct {
 // newEventQueue begins to write. failing is called at most once, when the client cannot be written to any more.
 func newEventQueue(w http.ResponseWriter, failing func(error)) *eventQueue {
 	q := &eventQueue{
-		out: w, control: http.NewResponseController(w), failing: failing, wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		out: w, control: http.NewResponseController(w), failing: failing,
+		wake: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	// The bounds of one exchange are not those of a stream.
 	_ = q.control.SetReadDeadline(time.Time{})

@@ -95,7 +95,8 @@ func (a *answer) leave() {
 	}
 }
 
-// holdPlace waits for a place for a large read. It is free again when the answer is written, without HTTP after release.
+// holdPlace waits for a place for a large read. It is free again when the answer is written, without HTTP after
+// release.
 func (s *answers) holdPlace(ctx context.Context) (release func(), err error) {
 	a, overHTTP := ctx.Value(answerKey{}).(*answer)
 	release = func() {}
@@ -127,8 +128,9 @@ func (s *answers) takePlace(ctx context.Context, a *answer, late <-chan time.Tim
 	case <-late:
 	}
 	return &jsonrpc.Error{
-		Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("%d large files are being read already; retry in a moment", maxLargeReads),
-		Data: encode(errorData{Code: "too_many_reads", Hint: "retry in a moment"}),
+		Code:    jsonrpc.CodeInternalError,
+		Message: fmt.Sprintf("%d large files are being read already; retry in a moment", maxLargeReads),
+		Data:    encode(errorData{Code: "too_many_reads", Hint: "retry in a moment"}),
 	}
 }
 

@@ -44,7 +44,8 @@ type errorData struct {
 	URI    string `json:"uri,omitempty"`
 }
 
-// wireError returns an error as hosts get it: with the reason and what to do about it. uri is what was asked for, if anything.
+// wireError returns an error as hosts get it: with the reason and what to do about it. uri is what was asked for, if
+// anything.
 func (s *Server) wireError(ctx context.Context, method, uri string, err error) error {
 	if _, ok := errors.AsType[*jsonrpc.Error](err); ok || ctx.Err() != nil {
 		return err

@@ -29,13 +29,14 @@ const maxRequestBytes = 1 << 20
 
 type callerKey struct{}
 
-// Handler returns the handler of both eras: that of the protocol without sessions for requests that name its version, else that of
-// the older versions. Both share the server, so every host gets every notification.
+// Handler returns the handler of both eras: that of the protocol without sessions for requests that name its version,
+// else that of the older versions. Both share the server, so every host gets every notification.
 func (s *Server) Handler() http.Handler {
 	server := func(*http.Request) *sdk.Server { return s.sdk }
 	options := sdk.StreamableHTTPOptions{
 		JSONResponse: true, MaxRequestBodyBytes: maxRequestBytes,
-		// Origins are refused and TCP needs a token, so a rebound name reaches nothing; a proxy on the loopback keeps its Host.
+		// Origins are refused and TCP needs a token, so a rebound name reaches nothing; a proxy on the loopback keeps its
+		// Host.
 		DisableLocalhostProtection: true,
 	}
 	legacy := sdk.NewStreamableHTTPHandler(server, &options)
@@ -56,7 +57,8 @@ func (s *Server) Handler() http.Handler {
 			defer s.answers.begin(r)()
 			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBytes))
 			if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-				out.fail(http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the body has more than %d bytes: send a smaller request", maxRequestBytes), nil)
+				out.fail(http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest,
+					fmt.Sprintf("the body has more than %d bytes: send a smaller request", maxRequestBytes), nil)
 				return
 			}
 			if err != nil {
@@ -75,7 +77,8 @@ func (s *Server) Handler() http.Handler {
 			if s.wantsProgress(body) {
 				serveModern = progress.ServeHTTP
 			}
-			if r.Header.Get(versionHeader) == "" && r.Header.Get(methodHeader) == "" && bytes.Contains(body, []byte(sdk.MetaKeyProtocolVersion)) {
+			if r.Header.Get(versionHeader) == "" && r.Header.Get(methodHeader) == "" &&
+				bytes.Contains(body, []byte(sdk.MetaKeyProtocolVersion)) {
 				modern.ServeHTTP(out, r) // which asks for the header
 				return
 			}
@@ -107,7 +110,9 @@ func (s *Server) serveLegacy(h http.Handler, w *errorWriter, r *http.Request) {
 	} else if r.Method == http.MethodPost {
 		if leave, ok = s.sessions.admit(caller); !ok {
 			w.Header().Set("Retry-After", "1")
-			w.fail(http.StatusServiceUnavailable, jsonrpc.CodeInternalError, fmt.Sprintf("%d sessions are in use already, or %d of this user or token: end unused ones with DELETE, or use version %s, which has none", maxSessions, maxSessions/2, modernVersion), nil)
+			w.fail(http.StatusServiceUnavailable, jsonrpc.CodeInternalError,
+				fmt.Sprintf("%d sessions are in use already, or %d of this user or token: end unused ones with DELETE, "+
+					"or use version %s, which has none", maxSessions, maxSessions/2, modernVersion), nil)
 			return
 		}
 	}

@@ -1,8 +1,9 @@
-// Package mcp serves the skills of a snapshot to hosts of the Model Context Protocol, on the official SDK: the extension
-// io.modelcontextprotocol/skills (SEP-2640), resources, prompts, tools and notifications, in both eras of the protocol.
+// Package mcp serves the skills of a snapshot to hosts of the Model Context Protocol, on the official SDK: the
+// extension io.modelcontextprotocol/skills (SEP-2640), resources, prompts, tools and notifications, in both eras of the
+// protocol.
 //
-// The SDK does the protocol. Lists and calls are answered from a view of the newest snapshot instead of the sets of the SDK, so
-// that an answer never mixes two snapshots; the sets hold one entry each, whose replacement sends list_changed.
+// The SDK does the protocol. Lists and calls are answered from a view of the newest snapshot instead of the sets of the
+// SDK, so that an answer never mixes two snapshots; the sets hold one entry each, whose replacement sends list_changed.
 //
 // A file is served only if its digest is that of the manifest, which belongs to the same state of the directory.
 package mcp
@@ -51,7 +52,8 @@ type Options struct {
 // Extension is the identifier of Skills over MCP.
 const Extension = "io.modelcontextprotocol/skills"
 
-// Server serves MCP over HTTP and over any transport of the SDK. It is made by [New] and answers once [Server.Serve] runs.
+// Server serves MCP over HTTP and over any transport of the SDK. It is made by [New] and answers once [Server.Serve]
+// runs.
 type Server struct {
 	Options
 	sdk           *sdk.Server
@@ -79,7 +81,8 @@ func New(o Options) *Server {
 	s.sessions.init(s)
 	s.subscriptions.init(s)
 	capabilities := &sdk.ServerCapabilities{
-		Prompts: &sdk.PromptCapabilities{ListChanged: true}, Resources: &sdk.ResourceCapabilities{ListChanged: true, Subscribe: true},
+		Prompts:     &sdk.PromptCapabilities{ListChanged: true},
+		Resources:   &sdk.ResourceCapabilities{ListChanged: true, Subscribe: true},
 		Completions: &sdk.CompletionCapabilities{},
 	}
 	if o.Tools {

@@ -12,15 +12,19 @@ import (
 // nullID is the id of an answer to a request without one.
 var nullID = json.RawMessage("null")
 
-// checkMessage returns the id of the one message that a body has, null where there is none, and why it is not answered, if so. The
-// SDK reads only the first document of a body, takes numbers as 64-bit integers, and holds all answers to a batch at once.
+// checkMessage returns the id of the one message that a body has, null where there is none, and why it is not answered,
+// if so. The SDK reads only the first document of a body, takes numbers as 64-bit integers, and holds all answers to a
+// batch at once.
 func checkMessage(body []byte) (id json.RawMessage, refused *jsonrpc.Error) {
 	text := bytes.TrimLeft(body, " \t\r\n")
 	if len(body) == 0 { // the SDK tells
 		return nullID, nil
 	}
 	if len(text) > 0 && text[0] == '[' {
-		return nullID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not supported: send one message in each request"}
+		return nullID, &jsonrpc.Error{
+			Code:    jsonrpc.CodeInvalidRequest,
+			Message: "batches are not supported: send one message in each request",
+		}
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	var message json.RawMessage
@@ -28,7 +32,10 @@ func checkMessage(body []byte) (id json.RawMessage, refused *jsonrpc.Error) {
 		return nullID, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the body is not JSON: " + err.Error()}
 	}
 	if len(bytes.TrimSpace(text[dec.InputOffset():])) > 0 {
-		return nullID, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the body has more than one JSON document: send one message in each request"}
+		return nullID, &jsonrpc.Error{
+			Code:    jsonrpc.CodeParseError,
+			Message: "the body has more than one JSON document: send one message in each request",
+		}
 	}
 	var call struct {
 		ID json.RawMessage `json:"id"`
@@ -50,7 +57,10 @@ func checkID(id json.RawMessage) (json.RawMessage, *jsonrpc.Error) {
 	if id[0] == '"' {
 		return id, nil
 	}
-	refused := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "invalid id: use a text, or an integer between -(2^53-1) and 2^53-1"}
+	refused := &jsonrpc.Error{
+		Code:    jsonrpc.CodeInvalidRequest,
+		Message: "invalid id: use a text, or an integer between -(2^53-1) and 2^53-1",
+	}
 	if id[0] != '-' && (id[0] < '0' || id[0] > '9') {
 		return nullID, refused
 	}

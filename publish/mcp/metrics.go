@@ -10,15 +10,16 @@ type metrics struct {
 
 // methods are those that have series of their own, so that hosts cannot create any.
 var methods = map[string]bool{
-	"initialize": true, "server/discover": true, "ping": true, "subscriptions/listen": true, "completion/complete": true,
-	"tools/list": true, "tools/call": true, "prompts/list": true, "prompts/get": true, "resources/list": true, "resources/read": true,
-	"resources/templates/list": true, "resources/subscribe": true, "resources/unsubscribe": true, "resources/directory/read": true,
-	"skills/list": true, "skills/get": true,
+	"initialize": true, "server/discover": true, "ping": true, "subscriptions/listen": true,
+	"completion/complete": true, "tools/list": true, "tools/call": true, "prompts/list": true, "prompts/get": true,
+	"resources/list": true, "resources/read": true, "resources/templates/list": true, "resources/subscribe": true,
+	"resources/unsubscribe": true, "resources/directory/read": true, "skills/list": true, "skills/get": true,
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "pannier_mcp_requests_total", Help: "Requests of MCP hosts, by method, era of the protocol (session or stateless) and result.",
+		Name: "pannier_mcp_requests_total",
+		Help: "Requests of MCP hosts, by method, era of the protocol (session or stateless) and result.",
 	}, []string{"method", "era", "result"}), sessions: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "pannier_mcp_sessions", Help: "Open sessions of MCP hosts over HTTP.",
 	})}

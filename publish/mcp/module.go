@@ -47,8 +47,8 @@ func Routes(by http.Handler) []api.Route {
 	return []api.Route{
 		{
 			Pattern: "GET /mcp", Serve: serve, Early: true, Untagged: true, AnyQuery: true,
-			ID: "streamMCP", Summary: "The notifications of a session of the Model Context Protocol, for its versions with sessions.",
-			Texts: []string{"text/event-stream"},
+			ID: "streamMCP", Texts: []string{"text/event-stream"},
+			Summary: "The notifications of a session of the Model Context Protocol, for its versions with sessions.",
 		},
 		{
 			Pattern: "POST /mcp", Serve: serve, Body: api.CallEnvelope, Answer: api.AnswerEnvelope, Early: true, AnyQuery: true,

@@ -53,8 +53,8 @@ func (s *Server) notify(ctx context.Context) {
 	}
 }
 
-// announce sends list_changed of the lists that differ from those that hosts were told of before. The SDK waits 10 ms for
-// more.
+// announce sends list_changed of the lists that differ from those that hosts were told of before. The SDK waits 10 ms
+// for more.
 func (s *Server) announce(snapshot *pannier.Snapshot) {
 	select {
 	case <-s.ready:

@@ -35,7 +35,8 @@ func (s *Server) getPrompt(ctx context.Context, params *sdk.GetPromptParams) (sd
 // maxChoices is how many values one answer of completion may have.
 const maxChoices = 100
 
-// complete completes the last word of the arguments of a command from the choices that its usage declares, such as `<on|off>`.
+// complete completes the last word of the arguments of a command from the choices that its usage declares, such as
+// `<on|off>`.
 func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
 	result := &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{Values: []string{}}}
 	if req.Params.Ref.Type != "ref/prompt" {
@@ -47,10 +48,12 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.C
 	}
 	command, ok := v.commands[req.Params.Ref.Name]
 	if !ok {
-		return nil, refuse("prompt_not_found", fmt.Sprintf("prompt %.100q not found", req.Params.Ref.Name), "prompts/list lists all prompts")
+		return nil, refuse("prompt_not_found", fmt.Sprintf("prompt %.100q not found", req.Params.Ref.Name),
+			"prompts/list lists all prompts")
 	}
 	if req.Params.Argument.Name != argsName {
-		return nil, refuse("argument_unknown", fmt.Sprintf("unknown argument %.100q", req.Params.Argument.Name), "the only argument is args")
+		return nil, refuse("argument_unknown", fmt.Sprintf("unknown argument %.100q", req.Params.Argument.Name),
+			"the only argument is args")
 	}
 	value := req.Params.Argument.Value
 	done, last := "", value

@@ -112,17 +112,21 @@ func newPage(ctx context.Context) page {
 // maxPageBytes bounds the items of one answer. The first one is always there.
 const maxPageBytes = 4 << 20
 
-// paginate returns one page of items that are ordered by their keys, and the cursor of the next one. item returns an item
-// with about the bytes that it is encoded as; 0 leaves it out. A cursor has the key of the last item before it, so it
-// survives changes of the list.
-func paginate[T, I any](s *Server, cursor string, items []T, keyOf func(T) string, item func(T) (I, int, error)) (list []I, next string, err error) {
+// paginate returns one page of items that are ordered by their keys, and the cursor of the next one. item returns an
+// item with about the bytes that it is encoded as; 0 leaves it out. A cursor has the key of the last item before it, so
+// it survives changes of the list.
+func paginate[T, I any](
+	s *Server, cursor string, items []T, keyOf func(T) string, item func(T) (I, int, error),
+) (list []I, next string, err error) {
 	if cursor != "" {
 		text, err := base64.RawURLEncoding.DecodeString(cursor)
 		after, ok := strings.CutPrefix(string(text), "after:")
 		if err != nil || !ok {
-			return nil, "", refuse("cursor_invalid", "invalid cursor "+strconv.Quote(cursor[:min(len(cursor), 100)]), "use the nextCursor of the answer before, or leave it out")
+			return nil, "", refuse("cursor_invalid", "invalid cursor "+strconv.Quote(cursor[:min(len(cursor), 100)]),
+				"use the nextCursor of the answer before, or leave it out")
 		}
-		at, found := slices.BinarySearchFunc(items, after, func(t T, after string) int { return cmp.Compare(keyOf(t), after) })
+		at, found := slices.BinarySearchFunc(items, after,
+			func(t T, after string) int { return cmp.Compare(keyOf(t), after) })
 		if found {
 			at++
 		}
@@ -182,8 +186,10 @@ func (s *Server) listPrompts(ctx context.Context, cursor string) (sdk.Result, er
 		return nil, err
 	}
 	result := &promptsPage{page: newPage(ctx)}
-	result.Prompts, result.NextCursor, err = paginate(s, cursor, v.prompts, func(p *sdk.Prompt) string { return p.Name }, func(p *sdk.Prompt) (*sdk.Prompt, int, error) {
-		return p, 128 + len(p.Name) + len(p.Description), nil
-	})
+	result.Prompts, result.NextCursor, err = paginate(s, cursor, v.prompts,
+		func(p *sdk.Prompt) string { return p.Name },
+		func(p *sdk.Prompt) (*sdk.Prompt, int, error) {
+			return p, 128 + len(p.Name) + len(p.Description), nil
+		})
 	return result, err
 }

@@ -22,6 +22,7 @@ import (
 const (
 	markdownType  = "text/markdown"
 	directoryType = "inode/directory"
+	bytesType     = "application/octet-stream"
 )
 
 type resourcesPage struct {
@@ -36,10 +37,11 @@ func (s *Server) listResources(ctx context.Context, cursor string) (sdk.Result, 
 		return nil, err
 	}
 	result := &resourcesPage{page: newPage(ctx)}
-	result.Resources, result.NextCursor, err = paginate(s, cursor, v.served, slugOf, func(e *pannier.Entry) (*sdk.Resource, int, error) {
-		shown, err := s.listed(ctx, e)
-		return shown.resource, shown.bytes, err
-	})
+	result.Resources, result.NextCursor, err = paginate(s, cursor, v.served, slugOf,
+		func(e *pannier.Entry) (*sdk.Resource, int, error) {
+			shown, err := s.listed(ctx, e)
+			return shown.resource, shown.bytes, err
+		})
 	return result, err
 }
 
@@ -61,7 +63,8 @@ func (s *Server) readResource(ctx context.Context, uri string) (sdk.Result, erro
 			return err
 		}
 		if !inside || name == "" {
-			return refuse(string(pannier.FileIsDirectory), fmt.Sprintf("%.100q is a directory", uri), "resources/directory/read lists its files")
+			return refuse(string(pannier.FileIsDirectory), fmt.Sprintf("%.100q is a directory", uri),
+				"resources/directory/read lists its files")
 		}
 		text, err := s.readFile(ctx, e, name, maxResourceBytes, service.Agent)
 		contents.Text, contents.Blob, contents.MIMEType = "", nil, mimeType(name)
@@ -95,7 +98,9 @@ const (
 )
 
 // readFile returns the bytes of a file of a skill, which have the digest of its manifest.
-func (s *Server) readFile(ctx context.Context, e *pannier.Entry, name string, limit int64, by service.Reader) ([]byte, error) {
+func (s *Server) readFile(
+	ctx context.Context, e *pannier.Entry, name string, limit int64, by service.Reader,
+) ([]byte, error) {
 	m, err := s.manifest(ctx, e, 0)
 	if err != nil {
 		return nil, err
@@ -114,7 +119,9 @@ func (s *Server) readFile(ctx context.Context, e *pannier.Entry, name string, li
 	case f.Size() > limit:
 		return nil, tooLarge(e, name, limit)
 	case linked && !ok && !m.Dynamic:
-		return nil, refuse("file_not_listed", fmt.Sprintf("%.200q of %s lies below a link to a directory, and its own path is not in the list of files", name, e.Slug), "replace the link by the directory")
+		return nil, refuse("file_not_listed",
+			fmt.Sprintf("%.200q of %s lies below a link to a directory, and its own path is not in the list of files",
+				name, e.Slug), "replace the link by the directory")
 	case !ok && !m.Dynamic:
 		return nil, fmt.Errorf("%w: %s is not in the manifest yet", pannier.ErrChanged, name)
 	case ok && listed.Digest != f.Digest():
@@ -136,8 +143,8 @@ func (s *Server) readFile(ctx context.Context, e *pannier.Entry, name string, li
 	return text.Bytes(), nil
 }
 
-// manifest returns the manifest of a skill as it was at most maxAge ago. That of a skill without readable instructions lists no
-// files.
+// manifest returns the manifest of a skill as it was at most maxAge ago. That of a skill without readable instructions
+// lists no files.
 func (s *Server) manifest(ctx context.Context, e *pannier.Entry, maxAge time.Duration) (pannier.Manifest, error) {
 	m, err := s.Manifest(ctx, e.Skill, maxAge)
 	if errors.Is(err, pannier.ErrNotServable) {
@@ -147,7 +154,8 @@ func (s *Server) manifest(ctx context.Context, e *pannier.Entry, maxAge time.Dur
 }
 
 func tooLarge(e *pannier.Entry, name string, limit int64) error {
-	return refuse(string(pannier.FileTooLarge), fmt.Sprintf("%.200q of %s has more than %d bytes", name, e.Slug, limit), "read it from the directory of the skill")
+	return refuse(string(pannier.FileTooLarge), fmt.Sprintf("%.200q of %s has more than %d bytes", name, e.Slug, limit),
+		"read it from the directory of the skill")
 }
 
 // readDirectory lists what lies right in a directory of a skill.
@@ -176,7 +184,8 @@ func (s *Server) readDirectory(ctx context.Context, _ *sdk.ServerSession, params
 				return err
 			}
 			if children = childrenOf(e, files, dir); children == nil && !s.isDirectory(ctx, e, files, dir) {
-				return refuse("directory_not_found", fmt.Sprintf("%.100q is not a directory", params.URI), "resources/directory/read of "+rootURI(e)+" lists the files of the skill")
+				return refuse("directory_not_found", fmt.Sprintf("%.100q is not a directory", params.URI),
+					"resources/directory/read of "+rootURI(e)+" lists the files of the skill")
 			}
 		}
 		result.Resources, result.NextCursor, err = paginate(s, params.Cursor, children,
@@ -236,12 +245,16 @@ func childrenOf(e *pannier.Entry, files []pannier.ManifestFile, dir string) (chi
 
 // mimeTypes are by the ending of a name. Files with any other are text if they are UTF-8.
 var mimeTypes = map[string]string{
-	".md": markdownType, ".markdown": markdownType, ".json": "application/json", ".yaml": "application/yaml", ".yml": "application/yaml",
-	".html": "text/html", ".css": "text/css", ".csv": "text/csv", ".xml": "application/xml", ".js": "text/javascript", ".svg": "image/svg+xml",
-	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".pdf": "application/pdf",
-	".zip": "application/zip", ".gz": "application/gzip", ".ttf": "font/ttf", ".woff2": "font/woff2", ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-	".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-	".bin": "application/octet-stream", ".so": "application/octet-stream", ".pyc": "application/octet-stream",
+	".md": markdownType, ".markdown": markdownType, ".html": "text/html", ".css": "text/css", ".csv": "text/csv",
+	".xml": "application/xml", ".js": "text/javascript", ".json": "application/json",
+	".yaml": "application/yaml", ".yml": "application/yaml", ".pdf": "application/pdf",
+	".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
+	".webp": "image/webp", ".ttf": "font/ttf", ".woff2": "font/woff2",
+	".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+	".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+	".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+	".zip":  "application/zip", ".gz": "application/gzip",
+	".bin": bytesType, ".so": bytesType, ".pyc": bytesType,
 }
 
 func mimeType(name string) string {

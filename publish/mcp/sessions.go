@@ -7,8 +7,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The bounds of the sessions of older versions of the protocol; the share of one caller is half of them. One that is idle for longer,
-// or the longest idle one while all are taken, is closed; its host begins another one.
+// The bounds of the sessions of older versions of the protocol; the share of one caller is half of them. One that is
+// idle for longer, or the longest idle one while all are taken, is closed; its host begins another one.
 const (
 	maxSessions = 1024
 	sessionIdle = 30 * time.Minute
@@ -36,7 +36,8 @@ func (s *sessions) init(server *Server) {
 	s.server, s.byID, s.coming = server, map[string]*session{}, map[string]int{}
 }
 
-// enter begins a request of a session. It reports false for one that is not the caller's; of one that is unknown, the SDK tells.
+// enter begins a request of a session. It reports false for one that is not the caller's; of one that is unknown, the
+// SDK tells.
 func (s *sessions) enter(id, caller string) (leave func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +60,8 @@ func (s *sessions) enter(id, caller string) (leave func(), ok bool) {
 	}, true
 }
 
-// admit makes room for a request that may begin a session, and reports whether there is any. The sessions of the caller end first,
-// and those of another one only while all places are taken and the caller has fewer than its share.
+// admit makes room for a request that may begin a session, and reports whether there is any. The sessions of the caller
+// end first, and those of another one only while all places are taken and the caller has fewer than its share.
 func (s *sessions) admit(caller string) (leave func(), ok bool) {
 	s.mu.Lock()
 	all, own := len(s.byID), s.coming[caller]

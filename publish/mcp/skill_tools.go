@@ -18,8 +18,8 @@ const (
 	maxToolText        = 1024 // bytes of a description
 )
 
-// skillTools returns the tools of skills that can be called now. Those that stand for a tool of the agent are not among them: a host
-// has that tool itself.
+// skillTools returns the tools of skills that can be called now. Those that stand for a tool of the agent are not among
+// them: a host has that tool itself.
 func (s *Server) skillTools(snapshot *pannier.Snapshot) []json.RawMessage {
 	if s.SkillTools == nil || !s.Tools {
 		return nil
@@ -32,7 +32,10 @@ func (s *Server) skillTools(snapshot *pannier.Snapshot) []json.RawMessage {
 		if !t.Callable || t.Kind == pannier.RuntimeProxy || taken[name] || schema == nil {
 			continue
 		}
-		tool := encode(&sdk.Tool{Name: name, Description: pannier.Truncate(pannier.CleanLine(t.Description), maxToolText), InputSchema: schema})
+		tool := encode(&sdk.Tool{
+			Name: name, Description: pannier.Truncate(pannier.CleanLine(t.Description), maxToolText),
+			InputSchema: schema,
+		})
 		if size += len(tool); len(tools) == maxSkillTools || size > maxSkillToolsBytes {
 			break
 		}
@@ -42,8 +45,8 @@ func (s *Server) skillTools(snapshot *pannier.Snapshot) []json.RawMessage {
 	return tools
 }
 
-// hostSchema returns the schema of arguments as all hosts read it: of the type object, and with objects as properties. It is nil
-// for one that no object fits.
+// hostSchema returns the schema of arguments as all hosts read it: of the type object, and with objects as properties.
+// It is nil for one that no object fits.
 func hostSchema(parameters json.RawMessage) json.RawMessage {
 	schema := map[string]json.RawMessage{}
 	if len(parameters) > 0 && (json.Unmarshal(parameters, &schema) != nil || schema == nil) {
@@ -94,7 +97,9 @@ func withCaller(ctx context.Context) context.Context {
 const callMeta = "pannier/call"
 
 // callSkillTool calls a tool of a skill with the rights of the host. A refusal is a result with an error.
-func (s *Server) callSkillTool(ctx context.Context, req sdk.Request, params *sdk.CallToolParamsRaw) *sdk.CallToolResult {
+func (s *Server) callSkillTool(
+	ctx context.Context, req sdk.Request, params *sdk.CallToolParamsRaw,
+) *sdk.CallToolResult {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -111,7 +116,10 @@ func (s *Server) callSkillTool(ctx context.Context, req sdk.Request, params *sdk
 	}
 	result, err := s.SkillTools.Call(withCaller(ctx), asked)
 	if err != nil {
-		result = pannier.ToolResult{Name: params.Name, Error: &pannier.ToolError{Code: "not_audited", Message: err.Error(), Hint: "see the log of the sidecar"}}
+		result = pannier.ToolResult{
+			Name:  params.Name,
+			Error: &pannier.ToolError{Code: "not_audited", Message: err.Error(), Hint: "see the log of the sidecar"},
+		}
 		if refusal, ok := asRefusal(err); ok {
 			result.Error = &pannier.ToolError{Code: refusal.Code, Message: refusal.Message, Hint: refusal.Hint}
 		} else if !errors.Is(err, pannier.ErrNotAudited) {
@@ -125,7 +133,8 @@ func (s *Server) callSkillTool(ctx context.Context, req sdk.Request, params *sdk
 func shownResult(result pannier.ToolResult) *sdk.CallToolResult {
 	shown := &sdk.CallToolResult{IsError: !result.OK, Content: []sdk.Content{}}
 	if e := result.Error; e != nil {
-		shown.Content = append(shown.Content, &sdk.TextContent{Text: e.Code + ": " + textOf(&pannier.Refusal{Message: e.Message, Hint: e.Hint})})
+		why := textOf(&pannier.Refusal{Message: e.Message, Hint: e.Hint})
+		shown.Content = append(shown.Content, &sdk.TextContent{Text: e.Code + ": " + why})
 	}
 	if result.Output != "" || len(shown.Content) == 0 {
 		shown.Content = append(shown.Content, &sdk.TextContent{Text: result.Output})
@@ -150,7 +159,8 @@ func (s *Server) progress(ctx context.Context, ss *sdk.ServerSession, token any)
 			return
 		}
 		last = now
-		if err := ss.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: now, Message: d.Text}); err != nil {
+		told := &sdk.ProgressNotificationParams{ProgressToken: token, Progress: now, Message: d.Text}
+		if err := ss.NotifyProgress(ctx, told); err != nil {
 			s.Logger.Debug("host not told of progress", "error", err)
 		}
 	}

@@ -60,10 +60,11 @@ func (s *Server) listSkills(ctx context.Context, _ *sdk.ServerSession, params *c
 		cursor = params.Cursor
 	}
 	result := &skillsPage{page: newPage(ctx)}
-	result.Skills, result.NextCursor, err = paginate(s, cursor, v.served, slugOf, func(e *pannier.Entry) (*skillEntry, int, error) {
-		shown, err := s.listed(ctx, e)
-		return shown.entry, shown.bytes, err
-	})
+	result.Skills, result.NextCursor, err = paginate(s, cursor, v.served, slugOf,
+		func(e *pannier.Entry) (*skillEntry, int, error) {
+			shown, err := s.listed(ctx, e)
+			return shown.entry, shown.bytes, err
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +85,8 @@ func (s *Server) getSkill(ctx context.Context, _ *sdk.ServerSession, params *uri
 			return err
 		}
 		if !inside || path != e.File {
-			return refuse("skill_not_found", fmt.Sprintf("no skill at %.100q", params.URI), "the URI of this skill is "+fileURI(e, e.File))
+			return refuse("skill_not_found", fmt.Sprintf("no skill at %.100q", params.URI),
+				"the URI of this skill is "+fileURI(e, e.File))
 		}
 		shown, err := s.entry(ctx, e, 0)
 		result.Skill = shown.entry
@@ -105,11 +107,12 @@ func (s *Server) fresh(ctx context.Context, answer func(*view) error) error {
 	return s.Service.Fresh(ctx, v.snapshot, func(snapshot *pannier.Snapshot) error { return answer(s.viewOf(snapshot)) })
 }
 
-// maxListedAge is how long ago the files of a listed skill were compared with the disk at most. skills/get compares them again.
+// maxListedAge is how long ago the files of a listed skill were compared with the disk at most. skills/get compares
+// them again.
 const maxListedAge = 10 * time.Second
 
-// listed returns what lists show of a skill. Its files were compared with the disk since the last change that was noticed; what
-// is noticed later is in the manifest of skills/get at once. A skill that cannot be read is left out.
+// listed returns what lists show of a skill. Its files were compared with the disk since the last change that was
+// noticed; what is noticed later is in the manifest of skills/get at once. A skill that cannot be read is left out.
 func (s *Server) listed(ctx context.Context, e *pannier.Entry) (shown, error) {
 	age := min(maxListedAge, time.Since(time.Unix(0, s.changed.Load())))
 	found, err := s.entry(ctx, e, age)
@@ -145,7 +148,8 @@ func (s *Server) entry(ctx context.Context, e *pannier.Entry, maxAge time.Durati
 		bytes:    128 + len(m.Frontmatter),
 	}
 	if f, ok := fileIn(m, e.File); ok {
-		fresh.resource.Size, fresh.resource.Annotations = f.Size, &sdk.Annotations{LastModified: f.Modified.UTC().Format(time.RFC3339)}
+		fresh.resource.Size = f.Size
+		fresh.resource.Annotations = &sdk.Annotations{LastModified: f.Modified.UTC().Format(time.RFC3339)}
 	}
 	if !m.Dynamic {
 		files := make([]skillFile, 0, len(m.Files))
@@ -163,8 +167,8 @@ func (s *Server) entry(ctx context.Context, e *pannier.Entry, maxAge time.Durati
 	return fresh, nil
 }
 
-// checkFrontmatter refuses skills whose entry would break the extension: their name or description is not their own. It returns
-// the description as the frontmatter has it, which hosts compare.
+// checkFrontmatter refuses skills whose entry would break the extension: their name or description is not their own. It
+// returns the description as the frontmatter has it, which hosts compare.
 func checkFrontmatter(e *pannier.Entry, text json.RawMessage) (string, error) {
 	var front struct {
 		Name        any `json:"name"`
@@ -175,7 +179,8 @@ func checkFrontmatter(e *pannier.Entry, text json.RawMessage) (string, error) {
 	}
 	description, _ := front.Description.(string)
 	if front.Name != e.Name || strings.TrimSpace(description) == "" {
-		return "", refuse(pannier.CodeMCPName, "the frontmatter of "+e.Slug+" has no name or no description", "add both to its SKILL.md, or use the tool activate_skill")
+		return "", refuse(pannier.CodeMCPName, "the frontmatter of "+e.Slug+" has no name or no description",
+			"add both to its SKILL.md, or use the tool activate_skill")
 	}
 	return description, nil
 }

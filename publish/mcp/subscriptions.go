@@ -53,7 +53,8 @@ func (s *subscriptions) subscribe(ctx context.Context, req *sdk.SubscribeRequest
 			return err
 		}
 		if !inside || name == "" {
-			return refuse(string(pannier.FileIsDirectory), fmt.Sprintf("%.100q is a directory", req.Params.URI), "subscribe to a file in it")
+			return refuse(string(pannier.FileIsDirectory), fmt.Sprintf("%.100q is a directory", req.Params.URI),
+				"subscribe to a file in it")
 		}
 		fresh = &subscribed{slug: e.Slug, path: name, watch: sidecar.Watch{Skill: e.Skill, Path: path.Dir(name)}}
 		recent := min(maxSubscribeAge, time.Since(time.Unix(0, s.server.changed.Load())))
@@ -105,8 +106,8 @@ func (s *subscriptions) add(ctx context.Context, req *sdk.SubscribeRequest, fres
 	return nil
 }
 
-// boundLocked refuses a subscription beyond a bound: that of all callers, half of which is the share of one, or that of files that
-// manifests do not have.
+// boundLocked refuses a subscription beyond a bound: that of all callers, half of which is the share of one, or that of
+// files that manifests do not have.
 func (s *subscriptions) boundLocked(caller string, unlisted bool) error {
 	var all, own, unlistedFiles int
 	for _, file := range s.files {

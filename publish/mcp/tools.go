@@ -46,7 +46,8 @@ var (
 		"type": "object", "required": []string{"name", "instructions", "directory", "files"},
 		"properties": object{
 			"name": text("The name that was asked for."), "instructions": text("The text of the skill."),
-			"directory": text("The directory of the skill."), "files": texts, "files_truncated": object{"type": "boolean"}, "warnings": texts,
+			"directory": text("The directory of the skill."), "files": texts,
+			"files_truncated": object{"type": "boolean"}, "warnings": texts,
 		},
 	}
 	findOutput = object{
@@ -54,7 +55,10 @@ var (
 		"properties": object{"skills": object{"type": "array", "items": object{
 			"type": "object", "required": []string{"name", "description", "relevance"}, "properties": object{
 				"name": text("What activate_skill takes."), "description": object{"type": "string"},
-				"relevance": object{"type": "object", "required": []string{"score", "matched"}, "properties": object{"score": object{"type": "number"}, "matched": texts}},
+				"relevance": object{
+					"type": "object", "required": []string{"score", "matched"},
+					"properties": object{"score": object{"type": "number"}, "matched": texts},
+				},
 			},
 		}}},
 	}
@@ -73,20 +77,26 @@ func toolsOf(offered []*pannier.Entry) []json.RawMessage {
 	name["enum"] = names
 	tools := []json.RawMessage{encode(&sdk.Tool{
 		Name: toolActivate, Title: "Activate a skill", Annotations: readOnly,
-		Description: "Returns the instructions of a skill. Call it before you do a task that the skill is for, and follow what it returns.",
+		Description: "Returns the instructions of a skill. Call it before you do a task that the skill is for, " +
+			"and follow what it returns.",
 		InputSchema: schemaOf(object{"name": name}, "name"), OutputSchema: activateOutput,
 	})}
 	if len(offered) >= findFrom {
 		tools = append(tools, encode(&sdk.Tool{
 			Name: toolFind, Title: "Find skills", Annotations: readOnly,
-			Description: fmt.Sprintf("Finds the skills for a task, the most relevant first. There are %d skills.", len(offered)),
-			InputSchema: schemaOf(object{"query": text("The task in your own words, or a name.")}, "query"), OutputSchema: findOutput,
+			Description: "Finds the skills for a task, the most relevant first. " +
+				fmt.Sprintf("There are %d skills.", len(offered)),
+			InputSchema:  schemaOf(object{"query": text("The task in your own words, or a name.")}, "query"),
+			OutputSchema: findOutput,
 		}))
 	}
 	return append(tools, encode(&sdk.Tool{
 		Name: toolReadFile, Title: "Read a file of a skill", Annotations: readOnly,
 		Description: "Returns a file that the instructions of a skill mention.",
-		InputSchema: schemaOf(object{"skill": text("The name of the skill."), "path": text("The path of the file below the directory of the skill, such as references/forms.md.")}, "skill", "path"),
+		InputSchema: schemaOf(object{
+			"skill": text("The name of the skill."),
+			"path":  text("The path of the file below the directory of the skill, such as references/forms.md."),
+		}, "skill", "path"),
 	}))
 }
 
@@ -105,7 +115,8 @@ func (s *Server) callTool(ctx context.Context, req sdk.Request, params *sdk.Call
 	}
 	const shortened = 64 // a model_name that is cut off may have no separator after the slug
 	parts := strings.Count(strings.ReplaceAll(params.Name, "__", "."), ".")
-	if s.SkillTools != nil && s.Tools && pannier.NamesSkillTool(params.Name) && (parts >= 2 || len(params.Name) == shortened) {
+	if s.SkillTools != nil && s.Tools && pannier.NamesSkillTool(params.Name) &&
+		(parts >= 2 || len(params.Name) == shortened) {
 		// The service says which tool it is, or why it is none.
 		return s.callSkillTool(ctx, req, params), nil
 	}
@@ -113,7 +124,10 @@ func (s *Server) callTool(ctx context.Context, req sdk.Request, params *sdk.Call
 		toolActivate: s.activate, toolReadFile: s.readToolFile, toolFind: s.find,
 	}[params.Name]
 	if call == nil || !s.Tools {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %.100q: tools/list lists all tools", params.Name)}
+		return nil, &jsonrpc.Error{
+			Code:    jsonrpc.CodeInvalidParams,
+			Message: fmt.Sprintf("unknown tool %.100q: tools/list lists all tools", params.Name),
+		}
 	}
 	var arguments toolArguments
 	if len(params.Arguments) > 0 {
@@ -121,7 +135,8 @@ func (s *Server) callTool(ctx context.Context, req sdk.Request, params *sdk.Call
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(&arguments); err != nil {
 			call = func(context.Context, *view, toolArguments) (*sdk.CallToolResult, error) {
-				return nil, refuse("arguments_invalid", "invalid arguments: "+strings.TrimPrefix(err.Error(), "json: "), "tools/list has their schema")
+				return nil, refuse("arguments_invalid", "invalid arguments: "+strings.TrimPrefix(err.Error(), "json: "),
+					"tools/list has their schema")
 			}
 		}
 	}
@@ -157,9 +172,10 @@ func (s *Server) toolSkill(v *view, argument, name string) (*pannier.Entry, erro
 
 // search returns the offered skills that a text is about, the most relevant first.
 func (s *Server) search(v *view, text string, limit int) ([]pannier.FoundSkill, error) {
-	list, err := s.Service.FindByText(v.snapshot, pannier.FindRequest{Text: text, Limit: limit}, func(e *pannier.Entry) bool {
-		return e.Automatic() && !e.ToolsOnly
-	})
+	list, err := s.Service.FindByText(v.snapshot, pannier.FindRequest{Text: text, Limit: limit},
+		func(e *pannier.Entry) bool {
+			return e.Automatic() && !e.ToolsOnly
+		})
 	return list.Skills, err
 }
 
@@ -193,7 +209,8 @@ func (s *Server) activate(ctx context.Context, v *view, a toolArguments) (*sdk.C
 
 func (s *Server) readToolFile(ctx context.Context, v *view, a toolArguments) (*sdk.CallToolResult, error) {
 	if a.Path == "" {
-		return nil, refuse("argument_missing", "the argument path is missing", "give the path of a file below the directory of the skill")
+		return nil, refuse("argument_missing", "the argument path is missing",
+			"give the path of a file below the directory of the skill")
 	}
 	name := strings.TrimPrefix(a.Path, "./")
 	var content sdk.Content
@@ -210,7 +227,10 @@ func (s *Server) readToolFile(ctx context.Context, v *view, a toolArguments) (*s
 			content = &sdk.TextContent{Text: string(text)}
 			return nil
 		}
-		content = &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: fileURI(e, name), MIMEType: cmp.Or(mimeTypes[strings.ToLower(path.Ext(name))], "application/octet-stream"), Blob: text}}
+		content = &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{
+			URI:      fileURI(e, name),
+			MIMEType: cmp.Or(mimeTypes[strings.ToLower(path.Ext(name))], bytesType), Blob: text,
+		}}
 		return nil
 	})
 	if err != nil {
@@ -244,5 +264,8 @@ func (s *Server) find(_ context.Context, v *view, a toolArguments) (*sdk.CallToo
 	if len(found) == 0 {
 		shown.WriteString("No skill matches. Other words may.")
 	}
-	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: shown.String()}}, StructuredContent: encode(result)}, nil
+	return &sdk.CallToolResult{
+		Content:           []sdk.Content{&sdk.TextContent{Text: shown.String()}},
+		StructuredContent: encode(result),
+	}, nil
 }

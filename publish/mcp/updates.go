@@ -11,11 +11,12 @@ import (
 	"pannier/service"
 )
 
-// maxSubscribeAge is how long ago the files of a skill were compared with the disk at most for a subscription to one of them, so
-// that a host that subscribes to many does not have each of them compared. After that time a check follows.
+// maxSubscribeAge is how long ago the files of a skill were compared with the disk at most for a subscription to one of
+// them, so that a host that subscribes to many does not have each of them compared. After that time a check follows.
 const maxSubscribeAge = time.Second
 
-// follow checks the files after each change, and after subscriptions, until ctx is done. Changes during a check are one more check.
+// follow checks the files after each change, and after subscriptions, until ctx is done. Changes during a check are one
+// more check.
 func (s *subscriptions) follow(ctx context.Context) {
 	var due <-chan time.Time
 	for {
@@ -84,14 +85,17 @@ func (s *subscriptions) check(ctx context.Context) {
 	}
 }
 
-// digestIn returns the digest of a file by a manifest of its skill, and whether that lists it. Where a manifest lists no
-// files, the file is read.
-func (s *Server) digestIn(ctx context.Context, m pannier.Manifest, e *pannier.Entry, name string) (digest pannier.Digest, listed bool, err error) {
+// digestIn returns the digest of a file by a manifest of its skill, and whether that lists it. Where a manifest lists
+// no files, the file is read.
+func (s *Server) digestIn(
+	ctx context.Context, m pannier.Manifest, e *pannier.Entry, name string,
+) (digest pannier.Digest, listed bool, err error) {
 	if f, ok := fileIn(m, name); ok {
 		return f.Digest, true, nil
 	}
 	if !m.Dynamic {
-		return digest, false, refuse(string(pannier.FileMissing), fmt.Sprintf("%.200q is not in the list of files of %s", name, e.Slug), "skills/get has the list")
+		return digest, false, refuse(string(pannier.FileMissing),
+			fmt.Sprintf("%.200q is not in the list of files of %s", name, e.Slug), "skills/get has the list")
 	}
 	f, err := s.Service.OpenFile(ctx, e, name, service.Agent)
 	if err != nil {

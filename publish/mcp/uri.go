@@ -16,8 +16,8 @@ const (
 	maxURIBytes = 4096
 )
 
-// rootURI returns the URI of the directory of a skill. Its last part is the name, as SEP-2640 asks; the first one is the slug, which
-// no two usable skills share.
+// rootURI returns the URI of the directory of a skill. Its last part is the name, as SEP-2640 asks; the first one is
+// the slug, which no two usable skills share.
 func rootURI(e *pannier.Entry) string {
 	if e.Name == e.Slug {
 		return scheme + e.Slug
@@ -39,30 +39,36 @@ func fileURI(e *pannier.Entry, path string) string {
 func parseURI(uri string) ([]string, error) {
 	switch {
 	case len(uri) > maxURIBytes:
-		return nil, refuse("uri_too_long", fmt.Sprintf("the URI has more than %d bytes", maxURIBytes), "use a URI of resources/list or skills/list")
+		return nil, refuse("uri_too_long", fmt.Sprintf("the URI has more than %d bytes", maxURIBytes),
+			"use a URI of resources/list or skills/list")
 	case !utf8.ValidString(uri) || strings.ContainsFunc(uri, unicode.IsControl):
-		return nil, refuse("uri_invalid", fmt.Sprintf("URI %.100q has control characters or is not UTF-8", uri), "percent-encode special characters")
+		return nil, refuse("uri_invalid", fmt.Sprintf("URI %.100q has control characters or is not UTF-8", uri),
+			"percent-encode special characters")
 	case !strings.HasPrefix(uri, scheme):
-		return nil, refuse("uri_scheme", fmt.Sprintf("URI %.100q does not begin with %s", uri, scheme), "use a URI of resources/list or skills/list")
+		return nil, refuse("uri_scheme", fmt.Sprintf("URI %.100q does not begin with %s", uri, scheme),
+			"use a URI of resources/list or skills/list")
 	case strings.ContainsAny(uri, "?#"):
-		return nil, refuse("uri_invalid", fmt.Sprintf("URI %.100q has a query or a fragment", uri), "write ? as %3F and # as %23 in file names")
+		return nil, refuse("uri_invalid", fmt.Sprintf("URI %.100q has a query or a fragment", uri),
+			"write ? as %3F and # as %23 in file names")
 	}
 	parts := strings.Split(strings.TrimPrefix(uri, scheme), "/")
 	for i, part := range parts {
 		decoded, err := url.PathUnescape(part)
 		if err != nil || !utf8.ValidString(decoded) || strings.ContainsFunc(decoded, unicode.IsControl) {
-			return nil, refuse("uri_invalid", fmt.Sprintf("URI %.100q has an invalid escape", uri), "percent-encode UTF-8 text without control characters")
+			return nil, refuse("uri_invalid", fmt.Sprintf("URI %.100q has an invalid escape", uri),
+				"percent-encode UTF-8 text without control characters")
 		}
 		if decoded == "" || decoded == "." || decoded == ".." || strings.Contains(decoded, "/") {
-			return nil, refuse("uri_path", fmt.Sprintf("URI %.100q has an empty part, a dot part or an encoded slash", uri), "name the file by its path below the skill directory, without . and .. and without a slash at the end")
+			return nil, refuse("uri_path", fmt.Sprintf("URI %.100q has an empty part, a dot part or an encoded slash", uri),
+				"name the file by its path below the skill directory, without . and .. and without a slash at the end")
 		}
 		parts[i] = decoded
 	}
 	return parts, nil
 }
 
-// locate returns the skill that a URI points into and the path below its directory, empty for the directory itself. inside is false
-// for the directory above that of a skill whose name is not its slug.
+// locate returns the skill that a URI points into and the path below its directory, empty for the directory itself.
+// inside is false for the directory above that of a skill whose name is not its slug.
 func (s *Server) locate(v *view, uri string) (e *pannier.Entry, path string, inside bool, err error) {
 	parts, err := parseURI(uri)
 	if err != nil {
@@ -79,7 +85,8 @@ func (s *Server) locate(v *view, uri string) (e *pannier.Entry, path string, ins
 		return nil, "", false, err
 	}
 	if fault := nameFault(e); fault != "" && !e.ToolsOnly {
-		return nil, "", false, refuse(pannier.CodeMCPName, fmt.Sprintf("%s is not served as a resource: %s", e.Slug, fault), "use the tools activate_skill and read_skill_file, or correct its SKILL.md")
+		return nil, "", false, refuse(pannier.CodeMCPName, fmt.Sprintf("%s is not served as a resource: %s", e.Slug, fault),
+			"use the tools activate_skill and read_skill_file, or correct its SKILL.md")
 	}
 	rest := parts[1:]
 	if e.Name != e.Slug {
@@ -87,7 +94,8 @@ func (s *Server) locate(v *view, uri string) (e *pannier.Entry, path string, ins
 			return e, "", false, nil
 		}
 		if rest[0] != e.Name {
-			return nil, "", false, refuse("skill_not_found", fmt.Sprintf("no skill at %.100q", uri), "its directory is "+rootURI(e))
+			return nil, "", false, refuse("skill_not_found", fmt.Sprintf("no skill at %.100q", uri),
+				"its directory is "+rootURI(e))
 		}
 		rest = rest[1:]
 	}

@@ -18,7 +18,8 @@ import (
 // view is what hosts see of one snapshot. It is never changed.
 type view struct {
 	snapshot *pannier.Snapshot
-	// served are the usable skills of the extension with a text on disk, by slug; offered those that the model may choose by itself.
+	// served are the usable skills of the extension with a text on disk, by slug; offered those that the model may choose
+	// by itself.
 	served, offered []*pannier.Entry
 	prompts         []*sdk.Prompt                   // by name
 	commands        map[string]pannier.SkillCommand // by name
@@ -101,8 +102,12 @@ func encode(value any) json.RawMessage {
 
 // The beginning of the instructions, with tools and without.
 const (
-	useTools     = "This server provides the skills of a workspace: instructions and files for particular tasks. Before you do a task that one of them is for, call activate_skill with its name and follow the instructions that it returns; read_skill_file returns the files that they mention.\n"
-	useResources = "This server provides the skills of a workspace: instructions and files for particular tasks. Before you do a task that one of them is for, read the resource skill://NAME/SKILL.md and follow its instructions.\n"
+	useTools = "This server provides the skills of a workspace: instructions and files for particular tasks. " +
+		"Before you do a task that one of them is for, call activate_skill with its name and follow the instructions " +
+		"that it returns; read_skill_file returns the files that they mention.\n"
+	useResources = "This server provides the skills of a workspace: instructions and files for particular tasks. " +
+		"Before you do a task that one of them is for, read the resource skill://NAME/SKILL.md and follow its " +
+		"instructions.\n"
 )
 
 func (s *Server) writeInstructions(v *view) string {

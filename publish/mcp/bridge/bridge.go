@@ -81,8 +81,8 @@ type bridge struct {
 	replayed []*message                    // the messages that the next session needs too
 }
 
-// Run forwards messages until the input ends, the output is closed or ctx is done, which are no errors. It does not wait
-// for a Read of the input that blocks.
+// Run forwards messages until the input ends, the output is closed or ctx is done, which are no errors. It does not
+// wait for a Read of the input that blocks.
 func Run(ctx context.Context, o Options) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -62,8 +62,8 @@ func (m *message) isCall() bool { return m.Method != "" && len(m.ID) > 0 && stri
 // isModern reports whether a request stands alone, without a session.
 func (m *message) isModern() bool { return m.params.Meta.Version >= modernVersion }
 
-// isAnswer reports whether a message is the answer to a call. In a response of the server, it is that to the call of the
-// request.
+// isAnswer reports whether a message is the answer to a call. In a response of the server, it is that to the call of
+// the request.
 func (m *message) isAnswer() bool { return m.Method == "" }
 
 // parseMessage returns the message of a line, which is nil for one that is too long. With a fault, the message has the

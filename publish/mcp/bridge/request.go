@@ -45,8 +45,8 @@ func (b *bridge) forward(ctx context.Context, m *message) error {
 	return nil
 }
 
-// post sends a message, and waits for a while where no server listens or one is starting. Where the server has forgotten
-// the session, it opens another one first.
+// post sends a message, and waits for a while where no server listens or one is starting. Where the server has
+// forgotten the session, it opens another one first.
 func (b *bridge) post(ctx context.Context, m *message) (res *http.Response, err error) {
 	deadline := time.Now().Add(reachTimeout)
 	repeat(ctx, func() bool {
@@ -237,7 +237,9 @@ func (b *bridge) broken(err error) error {
 	if wasNotSent(err) {
 		return unavailable("%s does not answer; start it, then call again", b.Server)
 	}
-	ends := []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE, errEnded}
+	ends := []error{
+		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE, errEnded,
+	}
 	for _, ended := range ends {
 		if errors.Is(err, ended) {
 			return unavailable("%s ended or restarted before it answered; call again", b.Server)

@@ -113,7 +113,8 @@ func (b *bridge) renew(ctx context.Context, lost *session) error {
 	case s == nil:
 		return unavailable("%s has restarted and opens no session: %v", b.Server, refused)
 	case s.version != lost.version:
-		return unavailable("%s has restarted with another version of the protocol; restart this MCP server in the host", b.Server)
+		return unavailable("%s has restarted with another version of the protocol; restart this MCP server in the host",
+			b.Server)
 	}
 	for _, m := range replayed {
 		res, err := b.send(ctx, http.MethodPost, m, s)
