@@ -139,7 +139,7 @@ var importRules = map[string]importRule{
 
 // core are the packages of the core, and modules those around it, each with the packages below it.
 var (
-	core    = []string{"pannier/watcher", "pannier/loader", "pannier/registry", "pannier/publish/api", "pannier/publish/card", "pannier/publish/push", "pannier/publish/prompt", "pannier/publish/molecule", "pannier/publish/answer", "pannier/publish/turn", "pannier/service", "pannier/config", "pannier/internal", "pannier/sidecar"}
+	core    = []string{"pannier/watcher", "pannier/loader", "pannier/registry", "pannier/contents", "pannier/publish/api", "pannier/publish/card", "pannier/publish/push", "pannier/publish/prompt", "pannier/publish/molecule", "pannier/publish/answer", "pannier/publish/turn", "pannier/service", "pannier/config", "pannier/internal", "pannier/sidecar"}
 	modules = []string{"pannier/console", "pannier/publish/mcp", "pannier/tools/execute", "pannier/tools/module", "pannier/tools/runner", "pannier/tools/sandbox"}
 )
 

@@ -149,7 +149,7 @@ func (t *Tracker) scanOne(ctx context.Context, w waitingScan, last bool) bool {
 		t.Hint([]string{t.Directory(w.skill)})
 		t.Request() // it is scanned once its new fingerprint is known
 	case err != nil:
-		t.log.Warn("background scan failed", "path", w.skill.Path, "error", err)
+		t.o.Logger.Named("scans").Warn("background scan failed", "path", w.skill.Path, "error", err)
 		t.scans.putOff[w.skill.Path] = time.Now().Add(scanAgain)
 	default:
 		t.mu.Lock()

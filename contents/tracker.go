@@ -93,7 +93,7 @@ type Tracker struct {
 // New returns a tracker that presumes that directories still have the content that was blocked last: a restart must not
 // let a skill be used until its files have been read.
 func New(o Options) *Tracker {
-	t := &Tracker{o: o, log: o.Logger.Named("contents"), watchDue: make(chan struct{}, 1), changes: map[string]*Content{}}
+	t := &Tracker{o: o, log: o.Logger.Named("fingerprints"), watchDue: make(chan struct{}, 1), changes: map[string]*Content{}}
 	t.reads = reads{due: make(chan struct{}, 1), first: make(chan struct{})}
 	t.startScans()
 	if !o.Enforce {
