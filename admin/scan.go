@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/admin/install"
 )
 
 // Verdicts stores the results of scans. A change is on disk when a method returns, or not made if the method fails.
@@ -82,7 +83,9 @@ type heldBy struct {
 //
 // Accepted rules do not block the skill as long as it has this fingerprint at this path. Accepting without a
 // fingerprint is a [*pannier.Refusal]. Acceptances last until they are withdrawn.
-func (s *Service) Scan(ctx context.Context, actor pannier.Actor, skill *pannier.Skill, req pannier.ScanRequest) (pannier.ScanReport, *pannier.Snapshot, error) {
+func (s *Service) Scan(
+	ctx context.Context, actor pannier.Actor, skill *pannier.Skill, req pannier.ScanRequest,
+) (pannier.ScanReport, *pannier.Snapshot, error) {
 	if err := s.checkAccept(req.Accept); err != nil {
 		return pannier.ScanReport{}, nil, err
 	}
@@ -107,7 +110,9 @@ func (s *Service) Scan(ctx context.Context, actor pannier.Actor, skill *pannier.
 	return report, snapshot, nil
 }
 
-func (s *Service) scan(ctx context.Context, actor pannier.Actor, skill *pannier.Skill, req pannier.ScanRequest, report *pannier.ScanReport) (outcome, error) {
+func (s *Service) scan(
+	ctx context.Context, actor pannier.Actor, skill *pannier.Skill, req pannier.ScanRequest, report *pannier.ScanReport,
+) (outcome, error) {
 	r, complete, err := s.scanUnchanged(ctx, skill)
 	r.Slug, r.Path, r.At, r.Origin = skill.Slug, skill.Path, time.Now().UTC().Round(0), pannier.ScanExplicit
 	*report = r
@@ -137,7 +142,9 @@ func (s *Service) checkAccept(req pannier.AcceptRequest) error {
 
 // scanUnchanged scans a directory, again if its fingerprint changes during the scan. complete is false if the scan
 // timed out.
-func (s *Service) scanUnchanged(ctx context.Context, skill *pannier.Skill) (report pannier.ScanReport, complete bool, err error) {
+func (s *Service) scanUnchanged(
+	ctx context.Context, skill *pannier.Skill,
+) (report pannier.ScanReport, complete bool, err error) {
 	bounded, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
 	for range scanTries {
@@ -169,63 +176,53 @@ func (s *Service) scanUnchanged(ctx context.Context, skill *pannier.Skill) (repo
 	return pannier.ScanReport{}, false, pannier.ErrChanged
 }
 
-// commitVerdict stores a verdict and its acceptances, and applies them in the registry.
-func (s *Service) commitVerdict(ctx context.Context, actor pannier.Actor, skill *pannier.Skill, req pannier.ScanRequest, report *pannier.ScanReport) (outcome, error) {
+// commitVerdict stores a verdict by its fingerprint, or by path if it blocks and has none, with its acceptances, which
+// it adds to the report, and applies them in the registry.
+func (s *Service) commitVerdict(
+	ctx context.Context, actor pannier.Actor, skill *pannier.Skill, req pannier.ScanRequest, report *pannier.ScanReport,
+) (outcome, error) {
 	if err := acquire(ctx, s.changing); err != nil {
 		return outcome{}, err
 	}
 	defer func() { <-s.changing }()
-	found := report.ScanVerdict
-	if err := s.accept(actor, skill, req, report); err != nil {
-		return outcome{}, err
+	found, verdicts := report.ScanVerdict, s.o.Scans.Verdicts
+	if req.Withdraw {
+		if err := verdicts.Withdraw(skill.Path); err != nil {
+			return outcome{}, err
+		}
 	}
-	if err := s.putVerdict(skill, found); err != nil {
-		return outcome{}, err
+	if found.Fingerprint.IsZero() && len(found.Blocking()) > 0 {
+		if err := verdicts.Hold(skill, found); err != nil {
+			return outcome{}, err
+		}
+	} else {
+		if !found.Fingerprint.IsZero() {
+			accepted := verdicts.Accepted(skill.Path, found.Fingerprint)
+			if len(req.Accept.Rules) > 0 {
+				accepted = req.Accept.Acceptances(accepted, actor, report.At)
+				if err := verdicts.Accept(skill.Path, found.Fingerprint, accepted); err != nil {
+					return outcome{}, err
+				}
+			}
+			report.ScanVerdict = found.Accept(accepted)
+			if _, err := verdicts.Put(found); err != nil {
+				return outcome{}, err
+			}
+		}
+		// The verdict that was stored by path is removed last, so that a failure leaves a block in place.
+		if err := verdicts.Release(skill.Path); err != nil {
+			return outcome{}, err
+		}
 	}
 	o := outcome{snapshot: s.o.Scans.ApplyVerdict(skill, report.Fingerprint)}
 	if report.Unkept == "" {
 		v := report.ScanVerdict
 		o.event, o.data = pannier.EventSkillScanned, pannier.SkillScanned{
-			Slug: skill.Slug, Path: skill.Path, Fingerprint: v.Fingerprint, Decision: v.Decision, Origin: v.Origin, Findings: len(v.Findings),
+			Slug: skill.Slug, Path: skill.Path, Fingerprint: v.Fingerprint, Decision: v.Decision, Origin: v.Origin,
+			Findings: len(v.Findings),
 		}
 	}
 	return o, nil
-}
-
-// accept stores acceptances and adds them to the report.
-func (s *Service) accept(actor pannier.Actor, skill *pannier.Skill, req pannier.ScanRequest, report *pannier.ScanReport) error {
-	verdicts := s.o.Scans.Verdicts
-	if req.Withdraw {
-		if err := verdicts.Withdraw(skill.Path); err != nil {
-			return err
-		}
-	}
-	if report.Fingerprint.IsZero() {
-		return nil
-	}
-	accepted := verdicts.Accepted(skill.Path, report.Fingerprint)
-	if len(req.Accept.Rules) > 0 {
-		accepted = req.Accept.Acceptances(accepted, actor, report.At)
-		if err := verdicts.Accept(skill.Path, report.Fingerprint, accepted); err != nil {
-			return err
-		}
-	}
-	report.ScanVerdict = report.ScanVerdict.Accept(accepted)
-	return nil
-}
-
-// putVerdict stores a verdict by its fingerprint, or by path if it blocks and has none. The verdict stored by path
-// before is removed last, so that a failure leaves a block in place.
-func (s *Service) putVerdict(skill *pannier.Skill, v pannier.ScanVerdict) error {
-	if v.Fingerprint.IsZero() && len(v.Blocking()) > 0 {
-		return s.o.Scans.Verdicts.Hold(skill, v)
-	}
-	if !v.Fingerprint.IsZero() {
-		if _, err := s.o.Scans.Verdicts.Put(v); err != nil {
-			return err
-		}
-	}
-	return s.o.Scans.Verdicts.Release(skill.Path)
 }
 
 func scanOutcomeOf(skill *pannier.Skill, r pannier.ScanReport) scanOutcome {
@@ -237,4 +234,33 @@ func scanOutcomeOf(skill *pannier.Skill, r pannier.ScanReport) scanOutcome {
 		o.HeldBy = &heldBy{skill.Digest, skill.MetaDigest}
 	}
 	return o
+}
+
+// storeVerdict stores the verdict and the acceptances of a staged skill before it is moved into place, so that it is
+// never served as pending or blocked. undo withdraws the acceptances. A dry run stores nothing.
+func (s *Service) storeVerdict(
+	actor pannier.Actor, req pannier.InstallRequest, st *install.Staged,
+) (undo func() error, accepted []pannier.Acceptance, err error) {
+	verdicts, now := s.o.Scans.Verdicts, time.Now().UTC().Round(0)
+	undo = func() error { return nil }
+	if verdicts == nil || req.DryRun || st.Fingerprint.IsZero() {
+		return undo, req.Accept.Acceptances(nil, actor, now), nil
+	}
+	before := verdicts.Accepted(st.Skill.Path, st.Fingerprint)
+	accepted = before
+	if len(req.Accept.Rules) > 0 {
+		accepted = req.Accept.Acceptances(before, actor, now)
+		if err := verdicts.Accept(st.Skill.Path, st.Fingerprint, accepted); err != nil {
+			return nil, nil, err
+		}
+		undo = func() error { return verdicts.Accept(st.Skill.Path, st.Fingerprint, before) }
+	}
+	_, err = verdicts.Put(pannier.ScanVerdict{
+		Fingerprint: st.Fingerprint, At: now, Decision: st.Decision, Origin: pannier.ScanInstall, Ruleset: s.o.Scans.Ruleset,
+		Findings: st.Findings, Truncated: st.Truncated,
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, undo())
+	}
+	return undo, accepted, nil
 }
