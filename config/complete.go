@@ -33,29 +33,12 @@ func (l *settingsLoader) completeWorkspace() {
 		return
 	}
 	d.Workspace = dir
-	d.WorkspaceID = cmp.Or(d.WorkspaceID, pathID(dir))
-}
-
-// pathID returns the UUIDv5 of a path in the URL name space (RFC 9562, sections 5.5 and 6.6).
-func pathID(path string) string {
 	urlSpace := [16]byte{0x6b, 0xa7, 0xb8, 0x11, 0x9d, 0xad, 0x11, 0xd1, 0x80, 0xb4, 0x00, 0xc0, 0x4f, 0xd4, 0x30, 0xc8}
-	sum := sha1.Sum(append(urlSpace[:], path...))
+	sum := sha1.Sum(append(urlSpace[:], dir...))
 	sum[6] = sum[6]&0x0f | 0x50 // version 5
 	sum[8] = sum[8]&0x3f | 0x80 // variant of the RFC
 	id := hex.EncodeToString(sum[:16])
-	return strings.Join([]string{id[:8], id[8:12], id[12:16], id[16:20], id[20:]}, "-")
-}
-
-func (l *settingsLoader) completeRoots() {
-	seen := map[string]bool{}
-	for _, written := range l.draft.roots {
-		root := written.in(l.draft.Workspace)
-		if seen[root.Path] && !l.bad["workspace"] {
-			l.faults = append(l.faults, written.fault(shown(written.path)+" is a root already", "remove one of the two"))
-		}
-		seen[root.Path] = true
-		l.draft.Roots = append(l.draft.Roots, root)
-	}
+	d.WorkspaceID = cmp.Or(d.WorkspaceID, strings.Join([]string{id[:8], id[8:12], id[12:16], id[16:20], id[20:]}, "-"))
 }
 
 // in returns the root as it is once the workspace is known.
@@ -99,13 +82,6 @@ func (l *settingsLoader) completeSocket() {
 	}
 	if len(d.Socket.Path) > maxSocketPath {
 		l.faults = append(l.faults, place.fault(fmt.Sprintf("the path has %d bytes, and a unix socket can have %d", len(d.Socket.Path), maxSocketPath), "give a shorter --socket, such as one below /run or /tmp"))
-	}
-}
-
-// completeState chooses where state is kept. Where a user has no place for it, nothing is.
-func (l *settingsLoader) completeState() {
-	if d := &l.draft; d.StateDir == "" {
-		d.StateDir = cmp.Or(defaultState(os.Geteuid(), l.variables), StateNone)
 	}
 }
 

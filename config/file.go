@@ -63,22 +63,18 @@ func (f *settingsFile) walk(section, called string, m yamldoc.Value, values map[
 		case known && !dotted:
 			values[key] = g
 		case section == "" && !dotted && isSection(g.name):
-			f.enter(g)
+			switch kind := g.node.Kind(); {
+			case kind == yamldoc.Null:
+			case kind == yamldoc.Map:
+				f.walk(g.name+".", g.name+".", g.node, f.values)
+			case kind == yamldoc.List && g.name == platformSection:
+				f.enterPlatforms(g)
+			default:
+				f.add(g.fault("this is "+kind.String()+", not a mapping", "write its settings on lines of their own, indented"))
+			}
 		default:
 			f.add(g.fault("there is no such setting", suggestKey(key)))
 		}
-	}
-}
-
-func (f *settingsFile) enter(g given) {
-	switch kind := g.node.Kind(); {
-	case kind == yamldoc.Null:
-	case kind == yamldoc.Map:
-		f.walk(g.name+".", g.name+".", g.node, f.values)
-	case kind == yamldoc.List && g.name == platformSection:
-		f.enterPlatforms(g)
-	default:
-		f.add(g.fault("this is "+kind.String()+", not a mapping", "write its settings on lines of their own, indented"))
 	}
 }
 

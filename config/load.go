@@ -1,9 +1,13 @@
 package config
 
 import (
+	"cmp"
+	"os"
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"pannier"
 )
 
 type draft struct {
@@ -46,12 +50,25 @@ func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	}
 	l.draft.MaxDepth, l.draft.MaxSkillBytes, l.draft.MaxFrontmatterBytes = maxDepth, maxSkillBytes, maxFrontmatterBytes
 	l.completeWorkspace()
-	l.completeRoots()
-	l.completeState()
+	seen := map[string]bool{}
+	for _, written := range l.draft.roots {
+		root := written.in(l.draft.Workspace)
+		if seen[root.Path] && !l.bad["workspace"] {
+			l.faults = append(l.faults, written.fault(shown(written.path)+" is a root already", "remove one of the two"))
+		}
+		seen[root.Path] = true
+		l.draft.Roots = append(l.draft.Roots, root)
+	}
+	if d := &l.draft; d.StateDir == "" { // where a user has no place for it, nothing is kept
+		d.StateDir = cmp.Or(defaultState(os.Geteuid(), l.variables), StateNone)
+	}
 	l.completeSocket()
 	l.completePlatforms()
 	l.draft.Watch.MaxWait = max(maxWait, l.draft.Watch.Debounce)
-	l.checkTools()
+	// Tools do not run in the sidecar's container without the whole sandbox.
+	if t := &l.draft.Tools; t.Runner == RunnerSelf && t.Sandbox != pannier.SandboxRequired {
+		l.faults = append(l.faults, l.place("tools.sandbox").fault("tools.runner is self, which takes the whole sandbox", "write required, or run pannier runner in the agent's container and write tools.runner: agent"))
+	}
 	if err := joined(l.faults); err != nil {
 		return Settings{}, err
 	}

@@ -43,13 +43,6 @@ func (p *workspaceParser) warn(code, field string, v yamldoc.Value, message, hin
 	p.w.Problems = append(p.w.Problems, problem)
 }
 
-func workspaceMissing(dir string) pannier.Problem {
-	p := fileProblem(CodeWorkspaceMissing, pannier.SeverityError, "", "the workspace does not exist",
-		"check the path and the mount; until it is there no card is pushed, and what the platform holds stays")
-	p.Path = dir
-	return p
-}
-
 func missing() pannier.Problem {
 	return fileProblem(codeMissing, pannier.SeverityInfo, "",
 		"there is no config.yaml: every skill is selected, and the card has default texts", "write one with name, description and skills")

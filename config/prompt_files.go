@@ -45,8 +45,6 @@ type knownPrompt struct {
 	problems []pannier.Problem
 }
 
-func (r *promptReader) forget() { r.known, r.watched, r.entries = nil, nil, nil }
-
 type promptLook struct {
 	*promptReader
 	time  time.Time
@@ -73,14 +71,6 @@ func (r *promptReader) look(listed []listedPrompt, at time.Time) *promptLook {
 	}
 	r.known, r.watched, r.entries = l.next, sorted(l.ends, below(l.dir, l.dirs)), l.names(all)
 	return l
-}
-
-// open returns the workspace as a root that nothing is opened outside of.
-func (l *promptLook) open() (*os.Root, error) {
-	if l.root == nil && l.err == nil {
-		l.root, l.err = fsx.OpenRoot(l.dir)
-	}
-	return l.root, l.err
 }
 
 // take adds one file. One that is outside is not looked at. A file that has been read is the same wherever the way to it leads
@@ -157,7 +147,10 @@ func (l *promptLook) file(name string, info fs.FileInfo) *knownPrompt {
 
 // text reads a file below the workspace, and returns the stat of what was opened.
 func (l *promptLook) text(name string) ([]byte, fs.FileInfo, error) {
-	root, err := l.open()
+	if l.root == nil && l.err == nil {
+		l.root, l.err = fsx.OpenRoot(l.dir)
+	}
+	root, err := l.root, l.err
 	if err != nil {
 		return nil, nil, err
 	}

@@ -44,15 +44,6 @@ func lists(listed []listedPrompt, path string) bool {
 	return slices.ContainsFunc(listed, func(p listedPrompt) bool { return p.path == path })
 }
 
-// withoutLines forgets where in config.yaml files are listed: in one that is broken they may stand elsewhere.
-func withoutLines(listed []listedPrompt) []listedPrompt {
-	all := slices.Clone(listed)
-	for i := range all {
-		all[i].line, all[i].column = 0, 0
-	}
-	return all
-}
-
 // promptFiles reads the list of prompt files. An empty one is none.
 func (p *workspaceParser) promptFiles(v yamldoc.Value) {
 	written := 0

@@ -45,18 +45,14 @@ type source struct {
 	hint string // what to do about more
 }
 
-func sourceAt(path string) source {
-	return source{
-		stat: func() (fs.FileInfo, error) { return os.Stat(path) },
-		open: func(flag int) (*os.File, error) { return os.OpenFile(path, flag, 0) },
-		most: maxFileBytes, hint: "move what is not configuration into files of its own",
-	}
-}
-
 // readFile returns the text of a regular file of settings, checked to be UTF-8, without its byte order mark, and the stat
 // of the file that was read.
 func readFile(path string) ([]byte, fs.FileInfo, error) {
-	text, info, err := sourceAt(path).read()
+	text, info, err := source{
+		stat: func() (fs.FileInfo, error) { return os.Stat(path) },
+		open: func(flag int) (*os.File, error) { return os.OpenFile(path, flag, 0) },
+		most: maxFileBytes, hint: "move what is not configuration into files of its own",
+	}.read()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -93,13 +93,6 @@ var toolSettings = []setting{
 		func(d *draft) *int64 { return &d.Tools.MaxMemoryBytes }, atLeast[int64](1)),
 }
 
-// checkTools refuses to run tools in the sidecar's container without the whole sandbox.
-func (l *settingsLoader) checkTools() {
-	if t := &l.draft.Tools; t.Runner == RunnerSelf && t.Sandbox != pannier.SandboxRequired {
-		l.faults = append(l.faults, l.place("tools.sandbox").fault("tools.runner is self, which takes the whole sandbox", "write required, or run pannier runner in the agent's container and write tools.runner: agent"))
-	}
-}
-
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func parseToolKind(text string) (pannier.RuntimeToolKind, *Fault) {

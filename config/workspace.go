@@ -61,7 +61,7 @@ func (r *WorkspaceReader) Read() pannier.Workspace {
 	read := r.readConfig(look)
 	w := read.w
 	if slices.ContainsFunc(w.Problems, func(p pannier.Problem) bool { return p.Code == CodeWorkspaceMissing }) {
-		r.prompts.forget()
+		r.prompts.known, r.prompts.watched, r.prompts.entries = nil, nil, nil
 		r.watched = nil
 		return w
 	}
@@ -90,7 +90,10 @@ func (r *WorkspaceReader) readConfig(look time.Time) workspaceReading {
 	text, info, err := readFile(r.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(r.dir); errors.Is(err, fs.ErrNotExist) {
-			return nothing(workspaceMissing(r.dir))
+			p := fileProblem(CodeWorkspaceMissing, pannier.SeverityError, "", "the workspace does not exist",
+				"check the path and the mount; until it is there no card is pushed, and what the platform holds stays")
+			p.Path = r.dir
+			return nothing(p)
 		}
 		return r.missed(look)
 	}
@@ -128,7 +131,11 @@ func (r *WorkspaceReader) last(p pannier.Problem) workspaceReading {
 	if r.good == nil {
 		return nothing(p)
 	}
-	read := workspaceReading{w: r.good.w, prompts: withoutLines(r.good.prompts)}
+	all := slices.Clone(r.good.prompts) // in a file that is broken they may stand elsewhere
+	for i := range all {
+		all[i].line, all[i].column = 0, 0
+	}
+	read := workspaceReading{w: r.good.w, prompts: all}
 	read.w.LastGood = true
 	read.w.Problems = []pannier.Problem{p}
 	return read
@@ -156,6 +163,28 @@ func parseWorkspace(text []byte) (workspaceReading, *pannier.Problem) {
 	for _, fault := range repeated {
 		p.w.Problems = append(p.w.Problems, syntax(codeRepeatedKey, pannier.SeverityWarning, fault))
 	}
-	p.fields(doc)
+	p.text(&p.w.Name, "name", doc)
+	p.text(&p.w.Description, "description", doc)
+	p.text(&p.w.Version, "version", doc)
+	p.text(&p.w.Runtime, "runtime", doc)
+	p.skills(doc.Get("skills"))
+	v := doc.Get("a2a")
+	switch v.Kind() {
+	case yamldoc.Map:
+		p.truth(&p.w.Streaming, "a2a.streaming", v.Get("streaming"))
+		p.truth(&p.w.PushNotifications, "a2a.push_notifications", v.Get("push_notifications"))
+	case yamldoc.Text, yamldoc.List:
+		p.warn(codeType, "a2a", v, "this is "+v.Kind().String()+", not a mapping", "write its keys on lines of their own, indented")
+	}
+	p.promptFiles(doc.Get(keyPrompts))
+	all := map[string]pannier.Digest{} // of meanings, so that a new layout or comment does not count as a change
+	var b []byte
+	for pair := range doc.Pairs() {
+		b = pair.Value.AppendMeaning(b[:0])
+		all[pair.Key] = pannier.DigestOf(b)
+	}
+	keys := appendKeys(nil, "", doc, 1) // of what is something; a key that holds a dot itself is left out
+	slices.Sort(keys)
+	p.w.Fields, p.w.Keys = all, slices.Compact(keys)
 	return p.workspaceReading, p.refused
 }

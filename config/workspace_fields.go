@@ -17,28 +17,6 @@ type workspaceParser struct {
 	refused *pannier.Problem // for which the file says nothing; nil for none
 }
 
-func (p *workspaceParser) fields(doc yamldoc.Value) {
-	p.text(&p.w.Name, "name", doc)
-	p.text(&p.w.Description, "description", doc)
-	p.text(&p.w.Version, "version", doc)
-	p.text(&p.w.Runtime, "runtime", doc)
-	p.skills(doc.Get("skills"))
-	p.a2a(doc.Get("a2a"))
-	p.promptFiles(doc.Get(keyPrompts))
-	p.w.Fields, p.w.Keys = digests(doc), keysOf(doc)
-}
-
-// digests returns the digest of the meaning of each field, so that a new layout or comment does not count as a change.
-func digests(doc yamldoc.Value) map[string]pannier.Digest {
-	all := map[string]pannier.Digest{}
-	var b []byte
-	for pair := range doc.Pairs() {
-		b = pair.Value.AppendMeaning(b[:0])
-		all[pair.Key] = pannier.DigestOf(b)
-	}
-	return all
-}
-
 // text reads a text as it is written: `1.0` is "1.0" and `yes` is "yes".
 func (p *workspaceParser) text(field *string, key string, doc yamldoc.Value) {
 	v := doc.Get(key)
@@ -47,16 +25,6 @@ func (p *workspaceParser) text(field *string, key string, doc yamldoc.Value) {
 		*field, _ = v.Text()
 	case yamldoc.List, yamldoc.Map:
 		p.warn(codeType, key, v, "this is "+v.Kind().String()+", not a text", "write the text on the line of the key")
-	}
-}
-
-func (p *workspaceParser) a2a(v yamldoc.Value) {
-	switch v.Kind() {
-	case yamldoc.Map:
-		p.truth(&p.w.Streaming, "a2a.streaming", v.Get("streaming"))
-		p.truth(&p.w.PushNotifications, "a2a.push_notifications", v.Get("push_notifications"))
-	case yamldoc.Text, yamldoc.List:
-		p.warn(codeType, "a2a", v, "this is "+v.Kind().String()+", not a mapping", "write its keys on lines of their own, indented")
 	}
 }
 
@@ -83,14 +51,6 @@ func (p *workspaceParser) truth(field *bool, key string, v yamldoc.Value) {
 }
 
 const maxKeyDepth = 8
-
-// keysOf returns the dotted keys of a mapping whose values are something, sorted. A key that holds a dot itself is left
-// out: no skill could ask for it.
-func keysOf(doc yamldoc.Value) []string {
-	keys := appendKeys(nil, "", doc, 1)
-	slices.Sort(keys)
-	return slices.Compact(keys)
-}
 
 func appendKeys(keys []string, prefix string, m yamldoc.Value, depth int) []string {
 	for pair := range m.Pairs() {

@@ -42,7 +42,17 @@ func (l *Loader) Contents(ctx context.Context, s *pannier.Skill) (pannier.Conten
 	}
 	slices.SortFunc(w.files, func(a, b pannier.File) int { return strings.Compare(a.Path, b.Path) })
 	in.files = slices.DeleteFunc(w.files, func(f pannier.File) bool { return !l.rules.Serves(f.Path) })
-	found := pannier.Contents{Tools: projectedTools(in.toolFiles())}
+	tools := in.toolFiles()
+	tools = slices.DeleteFunc(tools, func(t pannier.Tool) bool {
+		return t.Kind == pannier.RuntimeScript && path.Dir(t.Path) != scriptsDir
+	})
+	tools = tools[:min(len(tools), maxContentTools)]
+	for i := range tools {
+		if len(tools[i].Parameters) > maxContentParameters {
+			tools[i].Parameters = nil
+		}
+	}
+	found := pannier.Contents{Tools: slices.Clip(tools)}
 	if LacksDescription(s) {
 		if found.Description, err = l.describe(ctx, s, found.Tools); err != nil {
 			return pannier.Contents{}, err
@@ -67,20 +77,6 @@ func (l *Loader) Contents(ctx context.Context, s *pannier.Skill) (pannier.Conten
 		found.Digest = pannier.DigestOf(text)
 	}
 	return found, ctx.Err()
-}
-
-// projectedTools returns the tools that a turn tells of: every function, and of the executable files those in scripts/.
-func projectedTools(tools []pannier.Tool) []pannier.Tool {
-	tools = slices.DeleteFunc(tools, func(t pannier.Tool) bool {
-		return t.Kind == pannier.RuntimeScript && path.Dir(t.Path) != scriptsDir
-	})
-	tools = tools[:min(len(tools), maxContentTools)]
-	for i := range tools {
-		if len(tools[i].Parameters) > maxContentParameters {
-			tools[i].Parameters = nil
-		}
-	}
-	return slices.Clip(tools)
 }
 
 // describe returns the words that stand in for a description that is missing.

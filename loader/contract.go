@@ -28,14 +28,25 @@ type contract struct {
 func (c *contract) fill(s *pannier.Skill, m meta) {
 	for i := range fields.Table {
 		if f := &fields.Table[i]; f.Name != "" && !f.Custom {
-			c.field(s, f)
+			switch {
+			case f.Text != nil:
+				*f.Text(s) = c.text(f.Name)
+			case f.List != nil:
+				*f.List(s) = c.list(f.Name, f.Split)
+			case f.Flag != nil:
+				*f.Flag(s) = c.flagOf(c.front.Get(f.Name), f.Name, f.Default)
+			}
 		}
 	}
 	s.Name = firstText(c.text("name"), m.displayName, s.Folder)
 	s.Description = c.description()
 	s.Version = c.version(s, m)
 	c.identity(s, m)
-	s.Triggers = c.triggers()
+	triggers := c.list("triggers", fields.Split{})
+	if when := c.text("when-to-use"); when != "" && !slices.Contains(triggers, when) {
+		triggers = append(triggers, when)
+	}
+	s.Triggers = triggers
 	s.Runtimes = c.runtimes()
 	s.Conflicts = c.conflicts()
 	s.Commands = c.commands()
@@ -43,18 +54,6 @@ func (c *contract) fill(s *pannier.Skill, m meta) {
 	if slices.Contains(s.AllowedTools, "*") {
 		s.AllowedTools = nil
 		c.warn("skill.tools.all", "allowed-tools", c.front.Get("allowed-tools"), "allowed-tools has *, which restricts nothing, and counts as absent", "leave the field out, or name the tools")
-	}
-}
-
-// field reads a field into the skill, by its type.
-func (c *contract) field(s *pannier.Skill, f *fields.Field) {
-	switch {
-	case f.Text != nil:
-		*f.Text(s) = c.text(f.Name)
-	case f.List != nil:
-		*f.List(s) = c.list(f.Name, f.Split)
-	case f.Flag != nil:
-		*f.Flag(s) = c.flag(f.Name, f.Default)
 	}
 }
 
@@ -96,15 +95,6 @@ func (c *contract) version(s *pannier.Skill, m meta) string {
 func isSemanticVersion(text string) bool {
 	version := "v" + text
 	return semver.IsValid(version) && semver.Canonical(version)+semver.Build(version) == version
-}
-
-// triggers are the texts that call for the skill: its own, and Aleph's `when-to-use`.
-func (c *contract) triggers() []string {
-	triggers := c.list("triggers", fields.Split{})
-	if when := c.text("when-to-use"); when != "" && !slices.Contains(triggers, when) {
-		triggers = append(triggers, when)
-	}
-	return triggers
 }
 
 // runtimes reads which adapters the skill fits; nil means all. A value of a wrong shape never drops a skill.

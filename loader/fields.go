@@ -47,11 +47,6 @@ func (c *contract) listOf(v yamldoc.Value, field string, split fields.Split) []s
 	return items
 }
 
-// flag returns a field that must be true or false.
-func (c *contract) flag(field string, fallback bool) bool {
-	return c.flagOf(c.front.Get(field), field, fallback)
-}
-
 func (c *contract) flagOf(v yamldoc.Value, field string, fallback bool) bool {
 	value, ok := v.Bool()
 	if !ok {

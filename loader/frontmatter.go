@@ -73,10 +73,18 @@ func cut(text []byte, whole bool, limit int64) (p parts, warnings []*textFault, 
 		}
 	}
 	if p, ok := cutGlued(text[from:], limit); ok {
-		return p, append(warnings, gluedFault(p.front)), nil
+		return p, append(warnings, &textFault{
+			code: codeRepaired, line: lineOf(p.front, len(p.front)) + 1, column: 1,
+			message: "text follows the closing `---`; the frontmatter ends here, and the text belongs to the instructions",
+			hint:    "put `---` into a line of its own",
+		}), nil
 	}
 	if !whole || int64(len(text)-from) > limit {
-		return parts{}, warnings, tooLong(limit)
+		return parts{}, warnings, &textFault{
+			code: "skill.frontmatter.too_long", line: 1,
+			message: fmt.Sprintf("the frontmatter is longer than %d bytes, or not closed within them", limit),
+			hint:    "close it with a line `---`, and move long texts below it",
+		}
 	}
 	return parts{body: text[start:]}, warnings, faultUnclosed
 }
@@ -95,14 +103,6 @@ const codeNUL = "skill.nul"
 // nulFault returns the fault of a text with a NUL byte; line is 0 where it is not known.
 func nulFault(line int) *textFault {
 	return &textFault{code: codeNUL, line: line, message: "the file holds a NUL byte", hint: "remove it; the file may be binary, saved as UTF-16, or torn by a crash"}
-}
-
-func tooLong(limit int64) *textFault {
-	return &textFault{
-		code: "skill.frontmatter.too_long", line: 1,
-		message: fmt.Sprintf("the frontmatter is longer than %d bytes, or not closed within them", limit),
-		hint:    "close it with a line `---`, and move long texts below it",
-	}
 }
 
 // lineOf returns the line that a byte of a text is in, counted from 1.

@@ -40,7 +40,14 @@ func (t *tree) serve(skills []*pannier.Skill, ownChanges []string) []*pannier.Sk
 	skills = t.appendSkills(skills)
 	found := skills[from:]
 	t.hold(found)
-	t.release(found, ownChanges)
+	if len(t.grace.held) != 0 {
+		arrived := t.arrived(found)
+		maps.DeleteFunc(t.grace.held, func(rel string, v vanished) bool {
+			_, back := slices.BinarySearchFunc(found, rel, func(s *pannier.Skill, rel string) int { return strings.Compare(s.PathBelowRoot, rel) })
+			_, moved := arrived[v.skill.Slug]
+			return back || moved || t.removedByPannier(rel, ownChanges) || t.grace.over(v, t.began)
+		})
+	}
 	if t.grace.served = true; !slices.Equal(t.grace.shown, found) {
 		t.grace.shown = slices.Clone(found)
 	}
@@ -74,20 +81,6 @@ func deleting(gone *pannier.Skill) *pannier.Skill {
 	s := *gone
 	s.Deleting = true
 	return &s
-}
-
-// release lets go of what need not be held any more: what is back, what has only moved within the root, what pannier itself
-// has removed, and what this scan, after its grace, has not found again.
-func (t *tree) release(found []*pannier.Skill, ownChanges []string) {
-	if len(t.grace.held) == 0 {
-		return
-	}
-	arrived := t.arrived(found)
-	maps.DeleteFunc(t.grace.held, func(rel string, v vanished) bool {
-		_, back := slices.BinarySearchFunc(found, rel, func(s *pannier.Skill, rel string) int { return strings.Compare(s.PathBelowRoot, rel) })
-		_, moved := arrived[v.skill.Slug]
-		return back || moved || t.removedByPannier(rel, ownChanges) || t.grace.over(v, t.began)
-	})
 }
 
 // arrived returns the slugs of the skills that lie where none was shown before. One that was there all the time, in the
@@ -126,16 +119,6 @@ func (g *grace) appendTo(skills, found []*pannier.Skill) []*pannier.Skill {
 		skills = slices.Insert(skills, from+at, v.shown)
 	}
 	return skills
-}
-
-// markOverdue asks for a scan of the places of those whose grace is over, whatever the batch says: there may be no event of
-// their return.
-func (t *tree) markOverdue() {
-	for rel, v := range t.grace.held {
-		if t.grace.over(v, t.began) {
-			t.markPlace(rel)
-		}
-	}
 }
 
 // lastKnown returns the skill at a path as it was when it vanished, where it is held and could be used, or nil.

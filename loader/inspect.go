@@ -117,7 +117,10 @@ func (in *inspector) readSkill(l *Loader) error {
 	if in.files, in.resources = w.files, w.resources || w.truncated; w.truncated {
 		in.report("skill.files.truncated", "", 0, "there are more files than were read", "keep what is not part of the skill out of its directory")
 	}
-	in.reportName()
+	if !in.skill.ToolsOnly && !in.skill.Broken && !pannier.IsMCPName(in.skill.Name) {
+		in.report(pannier.CodeMCPName, in.skill.File, 0, "MCP hosts do not list the skill: its name is not made of lower-case ASCII letters, digits and single hyphens, 64 at most",
+			"rename it, or have hosts use the tool activate_skill")
+	}
 	in.reportLimits(slices.DeleteFunc(slices.Clone(w.files), func(f pannier.File) bool { return !l.rules.Serves(f.Path) }), w.truncated)
 	return nil
 }

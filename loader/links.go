@@ -101,7 +101,7 @@ func (s *treeScan) followLinks(n *node, children []*node, r *reader) []*node {
 				child.own.proven = false // the skill says where the link leads
 			}
 			children = append(children, child)
-		case err == nil && isRead(e.name):
+		case err == nil && (e.name == pannier.MetaFile || pannier.IsSkillFile(e.name) || isScript(e.name)):
 			w.passFile()
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			lost, why = append(lost, rel), cmp.Or(why, err)

@@ -76,7 +76,7 @@ type Loader struct {
 func New(o Options) *Loader {
 	l := &Loader{rules: o.Rules, mountsFile: mountsFile}
 	for i, root := range o.Rules.Roots {
-		t := newTree(o.Rules, i, root)
+		t := &tree{rules: o.Rules, index: i, root: root, top: &node{abs: root.Path}, now: time.Now}
 		t.grace.length = o.DeleteGrace
 		l.trees = append(l.trees, t)
 	}
@@ -94,9 +94,21 @@ func (l *Loader) Load(ctx context.Context, b pannier.Batch) (pannier.Catalog, er
 	for _, t := range l.trees {
 		t.listAll = full && b.Trigger == pannier.TriggerManual
 		t.began = t.now()
-		t.markOverdue()
+		for rel, v := range t.grace.held { // there may be no event of their return
+			if t.grace.over(v, t.began) {
+				t.markPlace(rel)
+			}
+		}
 		if !full {
-			t.mark(b.Dirs)
+			// A directory that was moved is named itself, and may come back changed far below, so all that is known below counts; but
+			// not below the root, where that would be everything: see [openScan].
+			for _, dir := range b.Dirs {
+				if _, ok := below(dir, t.root.Path); ok {
+					t.top.marked = true // the root itself may have come, gone, or been replaced
+				} else if rel, ok := below(t.root.Path, dir); ok {
+					t.markPlace(rel)
+				}
+			}
 		}
 	}
 	if err := l.loadSteady(ctx, full); err != nil {
@@ -211,10 +223,6 @@ type tree struct {
 	unstable       bool
 }
 
-func newTree(rules pannier.DiscoveryRules, index int, root pannier.Root) *tree {
-	return &tree{rules: rules, index: index, root: root, top: &node{abs: root.Path}, now: time.Now}
-}
-
 // load scans every directory of the tree that is marked, new, or, when full, known.
 func (t *tree) load(ctx context.Context, full bool) error {
 	if !full && len(t.entries) == 0 && !t.anyMarked() {
@@ -239,7 +247,13 @@ func (t *tree) load(ctx context.Context, full bool) error {
 			t.readAll = s.now.Add(restoredTrust - fsx.ContentInterval)
 		}
 	}
-	t.gather(s.readers)
+	t.volumes, t.links = linkTargets{}, linkTargets{}
+	for _, r := range s.readers {
+		t.volumes.addAll(r.volumes)
+		t.links.addAll(r.links)
+		t.fresh = append(t.fresh, r.fresh...)
+		t.parsed = t.parsed || r.parsed
+	}
 	return nil
 }
 
@@ -306,19 +320,6 @@ func (t *tree) forget() {
 	t.lock = lock{entries: t.lock.entries} // an author of a broken file must not gain by it
 }
 
-// mark notes which directories a batch names. A directory that is not known concerns the nearest known one above it, as an entry. One
-// that was moved is named itself, and may come back changed far below, so all that is known below counts; but not below
-// the root, where that would be everything: see [openScan].
-func (t *tree) mark(dirs []string) {
-	for _, dir := range dirs {
-		if _, ok := below(dir, t.root.Path); ok {
-			t.top.marked = true // the root itself may have come, gone, or been replaced
-		} else if rel, ok := below(t.root.Path, dir); ok {
-			t.markPlace(rel)
-		}
-	}
-}
-
 // markPlace asks for a scan of a path below the root: of what is known there and below, and of the entries on the way to it.
 func (t *tree) markPlace(rel string) {
 	n := t.top
@@ -328,7 +329,16 @@ func (t *tree) markPlace(rel string) {
 			n.markAll()
 			return
 		}
-		t.markEntry(n, part)
+		switch names := t.entries[n]; {
+		case n.marked || slices.Contains(names, part):
+		case !n.takesEntries(part, t.rules.MaxDepth) || len(names) == maxEntries:
+			n.marked = true
+		default:
+			if t.entries == nil {
+				t.entries = map[*node][]string{}
+			}
+			t.entries[n] = append(names, part)
+		}
 		if child == nil {
 			return
 		}

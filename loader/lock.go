@@ -105,7 +105,14 @@ func (s *treeScan) readLock(st fsx.Stamp) fsx.Stamp {
 		s.failLock("lock.syntax", jsonLine(text, err), "this is not the lock file that it should be"+lockCause(err))
 		return after
 	}
-	l.entries, l.named, l.read = entries, namedIn(entries, s.tree.root), true
+	var named []pannier.LockedSlug
+	for rel, e := range entries {
+		if e.vouches {
+			named = append(named, pannier.LockedSlug{Slug: e.slug, Path: path.Join(s.tree.root.Name, rel)})
+		}
+	}
+	slices.SortFunc(named, func(a, b pannier.LockedSlug) int { return cmp.Compare(a.Path, b.Path) })
+	l.entries, l.named, l.read = entries, named, true
 	if len(strange) > 0 {
 		l.problems = append(l.problems, pannier.Problem{
 			Code: "lock.path", Severity: pannier.SeverityWarning, Path: s.lockPath(), Field: "skills",
@@ -204,18 +211,6 @@ func (f jsonFields) identity() (e lockEntry) {
 	err := errors.Join(f.read("slug", &e.slug), f.read("fingerprint", &fingerprint), f.read("digest", &e.digest))
 	e.vouches = err == nil && !fingerprint.IsZero() && e.slug != ""
 	return e
-}
-
-// namedIn returns the skills that a lock file names with a fingerprint, by path.
-func namedIn(entries map[string]lockEntry, root pannier.Root) []pannier.LockedSlug {
-	var named []pannier.LockedSlug
-	for rel, e := range entries {
-		if e.vouches {
-			named = append(named, pannier.LockedSlug{Slug: e.slug, Path: path.Join(root.Name, rel)})
-		}
-	}
-	slices.SortFunc(named, func(a, b pannier.LockedSlug) int { return cmp.Compare(a.Path, b.Path) })
-	return named
 }
 
 // lockStat returns the stat of the lock file, zero where there is none.

@@ -275,15 +275,6 @@ func digestOfManifest(m *pannier.Manifest) pannier.Digest {
 	return pannier.DigestOf(b)
 }
 
-// reportName reports that hosts of the Model Context Protocol reach the skill by tools only.
-func (in *inspector) reportName() {
-	if in.skill.ToolsOnly || in.skill.Broken || pannier.IsMCPName(in.skill.Name) {
-		return
-	}
-	in.report(pannier.CodeMCPName, in.skill.File, 0, "MCP hosts do not list the skill: its name is not made of lower-case ASCII letters, digits and single hyphens, 64 at most",
-		"rename it, or have hosts use the tool activate_skill")
-}
-
 // reportLimits reports that a host of the Model Context Protocol cannot be given a list of the files.
 func (in *inspector) reportLimits(served []pannier.File, truncated bool) {
 	if truncated || exceedsManifest(served) {

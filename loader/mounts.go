@@ -70,21 +70,17 @@ func (l *Loader) scanMounts() {
 			continue // nor may its stat be read: the disk of a mount elsewhere may not answer
 		}
 		if info, err := os.Stat(point); err == nil && info.Mode().IsRegular() {
-			l.mountProblems = append(l.mountProblems, mountProblem(shown))
+			l.mountProblems = append(l.mountProblems, pannier.Problem{
+				Code: "mount.single_file", Severity: pannier.SeverityWarning, Path: shown,
+				Message: "this file is mounted alone, so it keeps its content if it is replaced by another",
+				Hint:    "mount the directory that holds it, in Kubernetes without subPath",
+			})
 			l.mountedFiles = append(l.mountedFiles, path.Join(dir, rest))
 		}
 	}
 	slices.SortFunc(l.mountProblems, pannier.CompareProblems)
 	slices.Sort(l.mountedFiles)
 	l.mountedFiles = slices.Compact(l.mountedFiles)
-}
-
-func mountProblem(shown string) pannier.Problem {
-	return pannier.Problem{
-		Code: "mount.single_file", Severity: pannier.SeverityWarning, Path: shown,
-		Message: "this file is mounted alone, so it keeps its content if it is replaced by another",
-		Hint:    "mount the directory that holds it, in Kubernetes without subPath",
-	}
 }
 
 // mattersAt returns the path of a file that is read, where one is at a path without links: below the workspace or a root, and as

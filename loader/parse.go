@@ -30,14 +30,6 @@ func cutGlued(text []byte, limit int64) (parts, bool) {
 	return parts{front: front, body: rest, line: 2, text: text}, true
 }
 
-func gluedFault(front []byte) *textFault {
-	return &textFault{
-		code: codeRepaired, line: lineOf(front, len(front)) + 1, column: 1,
-		message: "text follows the closing `---`; the frontmatter ends here, and the text belongs to the instructions",
-		hint:    "put `---` into a line of its own",
-	}
-}
-
 // parse reads the frontmatter, with repairs. If text is glued to a closing `---` before the fence (`---# Title`), a repair ends the
 // frontmatter there, so it returns the parts anew.
 func (p parts) parse() (parts, repair.Result, error) {

@@ -317,7 +317,12 @@ func (r *reader) finish(skill *pannier.Skill, p parts, m meta, metaText []byte) 
 	} else {
 		c.fill(skill, m)
 		skill.RuntimeTools = c.runtimeTools(skill, p)
-		c.emptyBody(p)
+		if p.line > 0 && p.isEmpty() {
+			c.problems = append(c.problems, pannier.Problem{
+				Code: pannier.CodeEmptyBody, Severity: pannier.SeverityWarning, Path: c.path,
+				Message: "there are no instructions after the frontmatter", Hint: "write what the agent shall do below the closing `---`",
+			})
+		}
 	}
 	skill.Problems = append(skill.Problems, c.problems...)
 	validate(skill, r.scan.tree.rules.Block, c.front, p)
@@ -334,16 +339,6 @@ func (r *reader) metaDigest(front, metaText []byte) (d pannier.Digest) {
 	r.hash.Write(metaText)
 	r.hash.Sum(d[:0])
 	return d
-}
-
-// emptyBody warns of a skill that says nothing. Of one that cannot be read there is graver news.
-func (c *contract) emptyBody(p parts) {
-	if p.line > 0 && p.isEmpty() {
-		c.problems = append(c.problems, pannier.Problem{
-			Code: pannier.CodeEmptyBody, Severity: pannier.SeverityWarning, Path: c.path,
-			Message: "there are no instructions after the frontmatter", Hint: "write what the agent shall do below the closing `---`",
-		})
-	}
 }
 
 // nameOnly gives a skill that cannot be read the identity that its folder and _meta.json still tell.

@@ -68,7 +68,7 @@ func openScan(t *tree) (*treeScan, error) {
 		s.close()
 		return nil, err
 	}
-	if before := t.top.list().listed; st.Dev != t.dev || st.Ino != t.top.ino || renamedSince(before, st) {
+	if before := t.top.list().listed; st.Dev != t.dev || st.Ino != t.top.ino || st.CTime != before.CTime && st.MTime == before.MTime {
 		t.dev, t.top.ino = st.Dev, st.Ino
 		t.top.markAll()
 	}
@@ -94,7 +94,14 @@ func (s *treeScan) close() {
 func (s *treeScan) walk(ctx context.Context, full bool) error {
 	s.tree.pastDepth, s.tree.pastCount = 0, 0
 	s.openLock()
-	s.scanEntries()
+	for n, names := range s.tree.entries { // where one is not a directory, the directory that it lies in is listed
+		for _, name := range names {
+			if !n.marked {
+				s.scanEntry(n, name)
+			}
+		}
+	}
+	clear(s.tree.entries)
 	if _, err := s.walkBelow(ctx, []*node{s.tree.top}, s.tree.rules.MaxDirs, full); err != nil {
 		return err
 	}
@@ -348,7 +355,14 @@ func (s *treeScan) readEntries(n *node, r *reader) ([]*node, error) {
 	}
 	slices.SortFunc(l.links, func(a, b dirent) int { return cmp.Compare(a.name, b.name) })
 	if n.holdsScripts() {
-		l.scripts = scriptsOf(entries)
+		var scripts []string
+		for _, e := range entries {
+			if e.kind == unix.DT_REG && isScript(e.name) {
+				scripts = append(scripts, e.name)
+			}
+		}
+		slices.Sort(scripts)
+		l.scripts = slices.Clip(scripts)
 	}
 	return children, nil
 }

@@ -9,8 +9,3 @@ import (
 // isProof reports whether an equal stamp, taken later, proves that nothing changed since a scan at that time. The stamp of a symlink
 // proves nothing about the path to its target.
 func isProof(s fsx.Stamp, scan time.Time) bool { return !s.IsSymlink() && !s.WithinRacyWindow(scan) }
-
-// renamedSince reports whether a directory itself was renamed, or its mode changed, while its entries stayed the same.
-func renamedSince(before, now fsx.Stamp) bool {
-	return now.CTime != before.CTime && now.MTime == before.MTime
-}

@@ -90,17 +90,6 @@ func (t *tree) swapped() bool {
 	return t.volumes.retargeted()
 }
 
-// gather collects the links that the readers have followed, and the nodes that they have read.
-func (t *tree) gather(readers []*reader) {
-	t.volumes, t.links = linkTargets{}, linkTargets{}
-	for _, r := range readers {
-		t.volumes.addAll(r.volumes)
-		t.links.addAll(r.links)
-		t.fresh = append(t.fresh, r.fresh...)
-		t.parsed = t.parsed || r.parsed
-	}
-}
-
 // markReplaced marks the directories above the nodes that were read if they were replaced since their entries were read, with all
 // that is known below them. A skill itself is checked by its reader.
 func (t *tree) markReplaced() (any bool) {

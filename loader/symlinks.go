@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pannier"
 	"pannier/internal/fsx"
 )
 
@@ -109,7 +108,8 @@ func (s *treeScan) above(at string) string {
 	case at == "":
 		return path.Dir(s.real)
 	}
-	return upTo(at)
+	dir, _ := path.Split(at)
+	return strings.TrimSuffix(dir, "/")
 }
 
 // follows reports whether a chain may end there.
@@ -146,12 +146,6 @@ func (s *treeScan) abs(at string) string {
 	return filepath.Join(s.tree.root.Path, at)
 }
 
-// upTo returns the directory that holds an entry, both below the root, which is "".
-func upTo(rel string) string {
-	dir, _ := path.Split(rel)
-	return strings.TrimSuffix(dir, "/")
-}
-
 // passFile records the file at the end, and its directory. In a directory that the watcher knows from the rules only some
 // names count, and this file may have any.
 func (c *symlinkChain) passFile() {
@@ -159,11 +153,6 @@ func (c *symlinkChain) passFile() {
 		c.pass(filepath.Dir(c.real))
 		c.pass(c.real)
 	}
-}
-
-// isRead reports whether what is in a file of that name counts, or that it is there.
-func isRead(name string) bool {
-	return name == pannier.MetaFile || pannier.IsSkillFile(name) || isScript(name)
 }
 
 // appendFileChain appends the directories in which a change can make something else of a file that is a link.

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"pannier"
 	"pannier/internal/fsx"
 )
@@ -113,18 +111,6 @@ func (n *node) holdsScripts() bool { return n.depth == 2 && n.name == toolsDir }
 // isScript reports whether a file of that name is a tool, as `*.py` of a shell has it.
 func isScript(name string) bool {
 	return strings.HasSuffix(name, ".py") && !strings.HasPrefix(name, ".")
-}
-
-// scriptsOf returns the names of the Python files among the entries of a directory, by name in bytes.
-func scriptsOf(entries []dirent) []string {
-	var scripts []string
-	for _, e := range entries {
-		if e.kind == unix.DT_REG && isScript(e.name) {
-			scripts = append(scripts, e.name)
-		}
-	}
-	slices.Sort(scripts)
-	return slices.Clip(scripts)
 }
 
 // holdsSkill reports whether there is a skill below the directory.

@@ -1,11 +1,11 @@
 package watcher
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
-	"pannier"
 	"pannier/internal/fsx"
 )
 
@@ -39,20 +39,8 @@ func (w *Watcher) open() bool {
 // backend.
 func (w *Watcher) closeBackend() {
 	b := w.backend
-	w.reset()
-	if b == nil {
-		return
-	}
-	if err := b.Close(); err != nil {
-		w.log.Warn("close the kernel's queue", "error", err)
-	}
-	w.drains.Wait()
-}
-
-// reset begins with an empty table and without a backend.
-func (w *Watcher) reset() {
+	// Most watches ended with the backend.
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.backend = nil
 	w.todo.backendEnded = false // of the last one
 	w.table = newTable()
@@ -61,15 +49,14 @@ func (w *Watcher) reset() {
 		p.chain, p.dirs, p.armed, p.crowded = symlinkChain{}, 0, false, false
 	}
 	w.changed = true
-}
-
-// dropBackend gives up a backend that ended by itself. It is marked here and not where it was noticed, so that no batch carries
-// the mark before the polling has begun.
-func (w *Watcher) dropBackend(ctx context.Context) {
-	w.closeBackend()
-	w.fail("", errQueueClosed)
-	w.armAll(ctx)
-	w.markAll(pannier.TriggerError, false)
+	w.mu.Unlock()
+	if b == nil {
+		return
+	}
+	if err := b.Close(); err != nil {
+		w.log.Warn("close the kernel's queue", "error", err)
+	}
+	w.drains.Wait()
 }
 
 // arm makes sure that what is at path now is watched in a role, and returns its watch, or nil where that cannot be. fresh
@@ -91,7 +78,12 @@ func (w *Watcher) armAt(path string, r role, at identity) (dir *watch, fresh boo
 		w.drop(dir)
 	}
 	dir = &watch{path: path, id: at.id, roles: r}
-	dir.kind = w.kindOn(dir)
+	kind, known := w.kinds[dir.id.Dev] // each file system is asked for once
+	if !known {
+		kind = w.remoteKind(dir.path)
+		w.kinds[dir.id.Dev] = kind
+	}
+	dir.kind = kind
 	if !w.add(dir) {
 		return nil, false
 	}
@@ -103,7 +95,11 @@ func (w *Watcher) armAt(path string, r role, at identity) (dir *watch, fresh boo
 func (w *Watcher) add(dir *watch) bool {
 	twin := w.evict(dir.id)
 	w.mu.Lock()
-	w.table.insert(dir)
+	t := w.table
+	t.byPath[dir.path] = dir
+	if t.byID[dir.id] == nil {
+		t.byID[dir.id] = dir
+	}
 	w.mu.Unlock()
 	w.changed = true
 	err := twin
@@ -118,7 +114,14 @@ func (w *Watcher) add(dir *watch) bool {
 	w.refuse(dir, err)
 	w.clearFailure(dir.path)
 	if w.mode.polls() && (!dir.confirmed || dir.kind != "") {
-		w.startPolling(dir)
+		dir.seen = &sample{stale: true}
+		w.mu.Lock()
+		w.table.polled[dir] = struct{}{}
+		w.mu.Unlock()
+		dir.seen.begin(w.compareDir(dir, time.Time{}), time.Now())
+		dir.seen.files = slices.Clone(dir.seen.files)
+		w.changed, w.poller.grown = true, true
+		w.poller.begin()
 	}
 	return true
 }
@@ -196,6 +199,14 @@ func (w *Watcher) unwatch(dir *watch) {
 func (w *Watcher) remove(dir *watch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.table.remove(dir)
+	delete(w.table.byPath, dir.path)
+	delete(w.table.polled, dir)
+	if w.table.byID[dir.id] == dir {
+		delete(w.table.byID, dir.id)
+	}
+	if dir.parent != nil {
+		delete(dir.parent.below, dir)
+	}
+	dir.leave()
 	w.changed = true
 }

@@ -32,7 +32,12 @@ func (w *Watcher) drain(b backend) {
 			w.noticeError(err)
 		}
 	}
-	w.noticeEnd(b)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.backend == b { // it ended without being closed
+		w.todo.backendEnded = true
+		w.signal()
+	}
 }
 
 // noticeError marks everything. After an overflow everything is armed anew besides; after other errors, which fsnotify
@@ -64,16 +69,6 @@ func (w *Watcher) noticeNoClock(err error) {
 	w.log.Warn("jumps of the clock are not noticed, so what happens with them waits for the next resync", "error", err)
 }
 
-// noticeEnd signals Run if the backend ended without being closed.
-func (w *Watcher) noticeEnd(b backend) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.backend == b {
-		w.todo.backendEnded = true
-		w.signal()
-	}
-}
-
 // noticeEvent marks what an event concerns. The kind of the event matters only where it says what became of a directory: the
 // rest is read from the disk.
 func (w *Watcher) noticeEvent(event fsnotify.Event) {
@@ -99,7 +94,13 @@ func (w *Watcher) noticeEvent(event fsnotify.Event) {
 func (w *Watcher) noticeLocked(path string, op fsnotify.Op, from string, now time.Time) {
 	self := w.noticeSelf(path, ended(op), now)
 	entry := w.noticeEntry(path, op, from, now)
-	onWay := w.noticeOnChain(path)
+	_, toPlace := w.entries[path]
+	toWanted := w.watchRequests.has(path) && !w.isRoot(path)
+	w.todo.recheckPlaces = w.todo.recheckPlaces || toPlace
+	if toWanted {
+		put(&w.todo.changedEntries, path)
+	}
+	onWay := toPlace || toWanted
 	if self || entry || onWay {
 		w.signal()
 	}
@@ -107,17 +108,6 @@ func (w *Watcher) noticeLocked(path string, op fsnotify.Op, from string, now tim
 
 // ended reports whether what was there is not there any more.
 func ended(op fsnotify.Op) bool { return op.Has(fsnotify.Remove) || op.Has(fsnotify.Rename) }
-
-// noticeOnChain notes that an entry on the chain to a place or to a wanted directory changed, and reports whether it did.
-func (w *Watcher) noticeOnChain(path string) bool {
-	_, toPlace := w.entries[path]
-	toWanted := w.watchRequests.has(path) && !w.isRoot(path)
-	w.todo.recheckPlaces = w.todo.recheckPlaces || toPlace
-	if toWanted {
-		put(&w.todo.changedEntries, path)
-	}
-	return toPlace || toWanted
-}
 
 // noticeSelf marks a watched directory that an event is about. It reports whether it matters.
 func (w *Watcher) noticeSelf(path string, ended bool, now time.Time) bool {

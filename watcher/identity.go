@@ -1,12 +1,10 @@
 package watcher
 
 import (
-	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -34,17 +32,6 @@ type identity struct {
 func identityOf(path string) (at identity) {
 	at.id, at.err = identify(path)
 	return at
-}
-
-// identifyAll returns what is at names in a directory, and not of all names where ctx is done.
-func identifyAll(ctx context.Context, dir string, names []string) []identity {
-	found := make([]identity, len(names))
-	inParallel(len(names), func(i int) {
-		if ctx.Err() == nil {
-			found[i] = identityOf(filepath.Join(dir, names[i]))
-		}
-	})
-	return found
 }
 
 // replaced reports whether something else is at the path of a directory than what is watched, or nothing. If that is

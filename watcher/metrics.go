@@ -54,11 +54,6 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: "pannier_watch_mode", Help: "1 for the mode that watching is in, 0 for the others.",
 		}, []string{"mode"}),
 	}
-	m.init()
-	return m, m.register(r)
-}
-
-func (m *metrics) init() {
 	for _, kind := range []string{kindOverflow, kindENOSPC, kindEMFILE, kindLostRoot, kindOther} {
 		m.errors.WithLabelValues(kind)
 	}
@@ -66,6 +61,7 @@ func (m *metrics) init() {
 		m.rearms.WithLabelValues(reason)
 	}
 	m.setMode(modeDegraded)
+	return m, m.register(r)
 }
 
 func (m *metrics) register(r prometheus.Registerer) error {

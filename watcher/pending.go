@@ -256,7 +256,10 @@ func (p *pending) withdraw() {
 		return
 	}
 	for _, u := range p.offered.units {
-		p.put(u)
+		now := u // it joins what has become pending meanwhile
+		for key, covers := range u.keys {
+			now = p.claim(now, key, covers)
+		}
 	}
 	p.own.merge(&p.offered.own)
 	if p.closeOffer() {
@@ -264,35 +267,22 @@ func (p *pending) withdraw() {
 	}
 }
 
-// put adds a unit that was on offer to what has become pending meanwhile.
-func (p *pending) put(u *unit) {
-	now := u
-	for key, covers := range u.keys {
-		now = p.claim(now, key, covers)
-	}
-}
-
 // delivered records that the consumer took the batch on offer.
 func (p *pending) delivered(at time.Time) {
 	for _, u := range p.offered.units {
-		p.recordNoise(u, at)
+		noisy := !u.urgent && !u.immediate && at.Sub(u.last) < p.settle && len(p.noisySince) < maxDirty
+		for key := range u.keys {
+			if noisy {
+				p.noisySince[key] = at
+			} else {
+				delete(p.noisySince, key)
+			}
+		}
+		maps.DeleteFunc(p.noisySince, func(_ string, since time.Time) bool { return at.Sub(since) > 2*p.maxWait })
 	}
 	p.seq, p.scanned = p.next, at
 	p.next++
 	p.closeOffer()
-}
-
-// recordNoise records whether a unit that is handed over has become quiet.
-func (p *pending) recordNoise(u *unit, at time.Time) {
-	noisy := !u.urgent && !u.immediate && at.Sub(u.last) < p.settle && len(p.noisySince) < maxDirty
-	for key := range u.keys {
-		if noisy {
-			p.noisySince[key] = at
-		} else {
-			delete(p.noisySince, key)
-		}
-	}
-	maps.DeleteFunc(p.noisySince, func(_ string, since time.Time) bool { return at.Sub(since) > 2*p.maxWait })
 }
 
 // isNoisy reports whether a unit has not been quiet since it was handed over at maxWait.

@@ -20,14 +20,6 @@ type place struct {
 	crowded bool          // that there are more was logged
 }
 
-func newPlaces(rules pannier.DiscoveryRules) []*place {
-	places := []*place{{path: rules.Workspace}}
-	for i := range rules.Roots {
-		places = append(places, &place{path: rules.Roots[i].Path, root: &rules.Roots[i]})
-	}
-	return places
-}
-
 func (p *place) role() role {
 	if p.root == nil {
 		return roleWorkspace
@@ -88,7 +80,16 @@ func (w *Watcher) move(p *place, to symlinkChain) {
 	from := p.chain
 	stays := from.real == to.real && from.id == to.id
 	intact := stays && w.table.byPath[to.real] != nil
-	w.setSymlinks(p, to)
+	w.mu.Lock()
+	p.chain = to
+	w.entries = make(map[string]struct{})
+	for _, p := range w.places {
+		for _, entry := range p.chain.entries {
+			w.entries[entry] = struct{}{}
+		}
+	}
+	w.changed = true
+	w.mu.Unlock()
 	for _, a := range to.anchors {
 		w.arm(a, roleAnchor)
 	}
@@ -104,20 +105,6 @@ func (w *Watcher) move(p *place, to symlinkChain) {
 	if !intact {
 		w.reportRoot(p, from.entries == nil)
 	}
-}
-
-// setSymlinks tells the drain goroutine which entries lie on the chains.
-func (w *Watcher) setSymlinks(p *place, to symlinkChain) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p.chain = to
-	w.entries = make(map[string]struct{})
-	for _, p := range w.places {
-		for _, entry := range p.chain.entries {
-			w.entries[entry] = struct{}{}
-		}
-	}
-	w.changed = true
 }
 
 // reportRoot logs and counts that a root went, came or was replaced, unless this is the first that is known of it.
@@ -162,15 +149,4 @@ func (w *Watcher) dropAnchor(a string) {
 	if dir := w.table.byPath[a]; dir != nil {
 		w.revoke(dir, roleAnchor)
 	}
-}
-
-// armedRoots returns the names of the roots that are watched.
-func (w *Watcher) armedRoots() []string {
-	names := []string{}
-	for _, p := range w.places {
-		if p.root != nil && w.table.byPath[p.chain.real] != nil {
-			names = append(names, p.root.Name)
-		}
-	}
-	return names
 }

@@ -47,18 +47,6 @@ type poller struct {
 	mounted  map[string]stamp // files that are mounted by themselves: their directories do not show changes
 }
 
-// startPolling takes what dir is now as what it was when its polling began. Later readers see no less.
-func (w *Watcher) startPolling(dir *watch) {
-	dir.seen = &sample{stale: true}
-	w.mu.Lock()
-	w.table.polled[dir] = struct{}{}
-	w.mu.Unlock()
-	dir.seen.begin(w.compareDir(dir, time.Time{}), time.Now())
-	dir.seen.files = slices.Clone(dir.seen.files)
-	w.changed, w.poller.grown = true, true
-	w.poller.begin()
-}
-
 // begin schedules the first poll.
 func (p *poller) begin() {
 	if p.next.IsZero() {
@@ -89,29 +77,6 @@ func (w *Watcher) pollMounted() {
 	}
 }
 
-// visitMounted checks the files that are mounted by themselves.
-func (w *Watcher) visitMounted() {
-	for path, seen := range w.poller.mounted {
-		now := stampOf(path)
-		if now == seen {
-			continue
-		}
-		w.poller.mounted[path], w.poller.found = now, true
-		w.mu.Lock()
-		w.pending.change(filepath.Dir(path), false, time.Now(), filepath.Dir(path))
-		w.mu.Unlock()
-	}
-}
-
-// stopPolling leaves dir to the kernel.
-func (w *Watcher) stopPolling(dir *watch) {
-	w.mu.Lock()
-	delete(w.table.polled, dir)
-	w.mu.Unlock()
-	dir.seen = nil
-	w.changed = true
-}
-
 // poll visits a portion of the polled directories if a poll is due; with all, it visits all of them now.
 func (w *Watcher) poll(ctx context.Context, all bool) {
 	p := &w.poller
@@ -138,7 +103,11 @@ func (w *Watcher) poll(ctx context.Context, all bool) {
 	}
 	p.took += time.Since(began)
 	if len(p.queue) == 0 {
-		p.next = time.Now().Add(p.pause())
+		wait := spread(p.interval)
+		if p.found && p.quick > 0 {
+			wait = min(wait, p.quick)
+		}
+		p.next = time.Now().Add(max(wait, pollRest*p.took))
 	}
 }
 
@@ -151,23 +120,22 @@ func (w *Watcher) startPoll() {
 		p.grown = false
 	}
 	p.took, p.found, p.queue = 0, false, p.order
-	w.visitMounted()
+	for path, seen := range w.poller.mounted { // no directory shows their changes
+		now := stampOf(path)
+		if now == seen {
+			continue
+		}
+		w.poller.mounted[path], w.poller.found = now, true
+		w.mu.Lock()
+		w.pending.change(filepath.Dir(path), false, time.Now(), filepath.Dir(path))
+		w.mu.Unlock()
+	}
 	moved := func(p *place) bool { return !findChain(p.path).same(p.chain) }
 	if slices.ContainsFunc(w.places, moved) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.todo.recheckPlaces = true
 	}
-}
-
-// pause returns how long to wait after a poll. One that found something is soon followed by another, because a tree is
-// quiet only when a reader sees nothing change.
-func (p *poller) pause() time.Duration {
-	wait := spread(p.interval)
-	if p.found && p.quick > 0 {
-		wait = min(wait, p.quick)
-	}
-	return max(wait, pollRest*p.took)
 }
 
 // visit compares one directory with what it was and marks it if it differs.
@@ -178,18 +146,56 @@ func (w *Watcher) visit(dir *watch) {
 	at := time.Now()
 	now := w.compareDir(dir, at)
 	if fault := now.dir.fault(); fault != nil && gone(fault) || fault == nil && now.dir.FileID != dir.id {
-		w.noticeGone(dir, at)
+		// As the kernel would report it.
+		w.mu.Lock()
+		w.poller.found = true
+		w.noticeLocked(dir.path, fsnotify.Remove, "", at)
+		w.mu.Unlock()
 		return
 	}
 	reachable := now.dir.err == dir.seen.dir.err
 	if d, again := dir.seen.update(now, at); d.any() {
-		w.noticeDifference(dir, d, again, at)
+		w.mu.Lock()
+		switch {
+		case w.differs(dir, d):
+			w.poller.found = true
+			names := w.namesLocked(dir.path)
+			if again {
+				w.pending.check(dir.path, false, at, names...)
+			} else {
+				w.pending.change(dir.path, dir.has(roleTree|roleExtra) && !dir.skill, at, names...)
+			}
+		case d.dir && !again:
+			w.touchLocked(dir)
+		}
+		if dir.has(roleReached) {
+			put(&w.todo.relist, dir.path)
+		}
+		if _, holds := w.watchRequests.holders[dir.path]; (d.dir || d.entries) && holds { // which of them changed is not known
+			w.todo.wanted = true
+		}
+		if d.files {
+			for _, end := range w.watchRequests.files[dir.path] {
+				w.poller.found = true
+				if again {
+					w.pending.check(end, false, at, end)
+				} else {
+					put(&w.todo.changedEntries, end)
+				}
+			}
+		}
+		w.signal()
+		w.mu.Unlock()
 	}
 	if !reachable {
 		w.changed = true
 	}
 	if dir.confirmed && dir.kind == "" && !dir.seen.pending.any() {
-		w.stopPolling(dir)
+		w.mu.Lock()
+		delete(w.table.polled, dir)
+		w.mu.Unlock()
+		dir.seen = nil
+		w.changed = true
 	}
 }
 
@@ -238,7 +244,9 @@ func (w *Watcher) held(dir *watch) (files []file, entries uint64, err error) {
 		return nil, 0, err
 	}
 	defer d.Close()
-	named := w.wantedEntries()
+	w.mu.Lock()
+	named := w.wanted.Entries
+	w.mu.Unlock()
 	for {
 		batch, err := d.ReadDir(256)
 		for _, e := range batch {
@@ -277,43 +285,6 @@ func matters(dir *watch, e fs.DirEntry, named []string) bool {
 	return dir.has(roleReached) && pannier.IsSkillFile(name)
 }
 
-// noticeGone reports a directory that is not at its path any more as the kernel would.
-func (w *Watcher) noticeGone(dir *watch, at time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.poller.found = true
-	w.noticeLocked(dir.path, fsnotify.Remove, "", at)
-}
-
-// noticeDifference marks a polled directory, and leaves to be armed what may be new in it. again says that the difference was
-// reported before.
-func (w *Watcher) noticeDifference(dir *watch, d difference, again bool, at time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case w.differs(dir, d):
-		w.poller.found = true
-		names := w.namesLocked(dir.path)
-		if again {
-			w.pending.check(dir.path, false, at, names...)
-		} else {
-			w.pending.change(dir.path, dir.has(roleTree|roleExtra) && !dir.skill, at, names...)
-		}
-	case d.dir && !again:
-		w.touchLocked(dir)
-	}
-	if dir.has(roleReached) {
-		put(&w.todo.relist, dir.path)
-	}
-	if _, holds := w.watchRequests.holders[dir.path]; (d.dir || d.entries) && holds { // which of them changed is not known
-		w.todo.wanted = true
-	}
-	if d.files {
-		w.noticeEnds(dir.path, again, at)
-	}
-	w.signal()
-}
-
 // differs reports whether a difference counts.
 func (w *Watcher) differs(dir *watch, d difference) bool {
 	switch {
@@ -323,16 +294,4 @@ func (w *Watcher) differs(dir *watch, d difference) bool {
 		return d.entries || d.files
 	}
 	return d.files && dir.has(roleProbe|roleWorkspace)
-}
-
-// noticeEnds notes that a file in a polled directory changed, which may be the end of a symlink chain.
-func (w *Watcher) noticeEnds(dir string, again bool, at time.Time) {
-	for _, end := range w.watchRequests.files[dir] {
-		w.poller.found = true
-		if again {
-			w.pending.check(end, false, at, end)
-		} else {
-			put(&w.todo.changedEntries, end)
-		}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"pannier"
 )
@@ -171,10 +172,21 @@ func (w *Watcher) reportHealth() {
 		return
 	}
 	w.changed = false
-	w.planRetry()
+	switch {
+	case !w.failing():
+		w.backoff.at = time.Time{}
+	case w.backoff.at.IsZero():
+		w.backoff.fail(time.Now(), retryFirst, retryLast)
+	}
 	why := w.survey()
+	names := []string{}
+	for _, p := range w.places {
+		if p.root != nil && w.table.byPath[p.chain.real] != nil {
+			names = append(names, p.root.Name)
+		}
+	}
 	h := pannier.WatchHealth{
-		Watches: len(w.table.byPath), Polled: len(w.table.polled), Roots: w.armedRoots(), Reasons: why.reasons(),
+		Watches: len(w.table.byPath), Polled: len(w.table.polled), Roots: names, Reasons: why.reasons(),
 	}
 	h.Mode = w.modeNow(h.Reasons)
 	for _, r := range h.Reasons {

@@ -27,7 +27,9 @@ type watchRequests struct {
 // findWanted follows the chains to all that is wanted. Its cost grows with the number of entries there, and not with the
 // depth of each chain. What the rules reach is watched in its tree, so only that it goes counts.
 func (w *Watcher) findWanted(finder chainFinder, changedEntries map[string]struct{}) watchRequests {
-	dirs := w.wantedDirs()
+	w.mu.Lock()
+	dirs := w.wanted.Dirs
+	w.mu.Unlock()
 	found := watchRequests{
 		names: make(map[string][]string), resolved: make(map[string]string), dirs: dirs,
 		entries: make(map[string]struct{}), holders: make(map[string]struct{}), anchors: make(map[string]bool),
@@ -42,7 +44,14 @@ func (w *Watcher) findWanted(finder chainFinder, changedEntries map[string]struc
 			if real, ok = w.heldByReached(dir, finder); ok {
 				found.names[real], found.resolved[dir] = append(found.names[real], dir), real
 			} else {
-				found.add(dir, finder.find(dir), changedEntries)
+				to := finder.find(dir)
+				found.follow(dir, to, changedEntries)
+				for _, a := range to.anchors {
+					found.anchors[a] = true
+				}
+				if found.lacking = found.lacking || to.real+to.file == ""; to.real != "" {
+					found.names[to.real] = append(found.names[to.real], dir)
+				}
 			}
 		}
 		if ok && real != dir {
@@ -82,17 +91,6 @@ func (w *Watcher) followTargets(found *watchRequests, finder chainFinder, change
 				}
 			}
 		}
-	}
-}
-
-// add adds the chain to one directory.
-func (r *watchRequests) add(name string, to symlinkChain, changedEntries map[string]struct{}) {
-	r.follow(name, to, changedEntries)
-	for _, a := range to.anchors {
-		r.anchors[a] = true
-	}
-	if r.lacking = r.lacking || to.real+to.file == ""; to.real != "" {
-		r.names[to.real] = append(r.names[to.real], name)
 	}
 }
 

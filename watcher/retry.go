@@ -20,16 +20,6 @@ func (w *Watcher) refuse(dir *watch, err error) {
 // isUnconfirmed reports whether the kernel is to be asked again about a directory.
 func (w *Watcher) isUnconfirmed(dir *watch) bool { return !dir.confirmed && w.mode.asks() }
 
-// planRetry sees to it that what failed is tried again, at resyncs and besides them.
-func (w *Watcher) planRetry() {
-	switch {
-	case !w.failing():
-		w.backoff.at = time.Time{}
-	case w.backoff.at.IsZero():
-		w.backoff.fail(time.Now(), retryFirst, retryLast)
-	}
-}
-
 // failing reports whether there is anything to try again.
 func (w *Watcher) failing() bool {
 	if len(w.failed) > 0 {

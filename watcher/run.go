@@ -90,8 +90,18 @@ func (w *Watcher) next(ctx context.Context) (batch pannier.Batch, offer chan<- p
 	w.rescanIfDue()
 	due, ok := w.due()
 	if ok && due <= 0 {
-		w.rearmAll(ctx)
-		w.armMissing()
+		if w.rearm {
+			w.rearm = false
+			w.metrics.rearms.WithLabelValues(rearmOverflow).Inc()
+			w.closeBackend()
+			w.open()
+			w.armUnmarked(ctx)
+		}
+		// The scan that follows may find what was missing.
+		if w.watchRequests.lacking && w.armable() {
+			w.armWanted(nil)
+			w.reportHealth()
+		}
 		batch, offer = w.offer(), w.batches
 	}
 	return batch, offer, w.nextWake(due, ok && due > 0)
@@ -175,14 +185,30 @@ func (w *Watcher) handleTodo(ctx context.Context) {
 		w.jumped, w.nextResync = true, time.Now()
 	}
 	if t.backendEnded {
-		w.dropBackend(ctx)
+		// It is marked here and not where it was noticed, so that no batch carries the mark before the polling has begun.
+		w.closeBackend()
+		w.fail("", errQueueClosed)
+		w.armAll(ctx)
+		w.markAll(pannier.TriggerError, false)
 	}
 	if w.armable() {
 		if t.verify {
-			w.noticeLost(&t)
+			// They are armed again as if an event had reported each.
+			for _, path := range w.lost() {
+				put(&t.gone, path)
+			}
 		}
 		w.armChanged(ctx, &t)
-		w.armRemote(ctx, &t)
+		// What does not hang in a tree: the places themselves, and what the consumer wants besides.
+		recheck := t.recheckPlaces || w.recheck
+		w.recheck = false
+		if recheck && w.armPlaces() {
+			w.armReached(ctx)
+			w.markAll(pannier.TriggerEvent, false)
+		}
+		if recheck || t.wanted || len(t.changedEntries) > 0 {
+			w.armWanted(t.changedEntries)
+		}
 	}
 	w.reportHealth()
 }
@@ -207,33 +233,6 @@ func (w *Watcher) armChanged(ctx context.Context, t *todo) {
 	for path, a := range t.fresh {
 		w.armFresh(ctx, path, a)
 	}
-}
-
-// armRemote arms what does not hang in a tree: the places themselves, and what the consumer wants besides.
-func (w *Watcher) armRemote(ctx context.Context, t *todo) {
-	recheck := t.recheckPlaces || w.recheck
-	w.recheck = false
-	if recheck && w.armPlaces() {
-		w.armReached(ctx)
-		w.markAll(pannier.TriggerEvent, false)
-	}
-	if recheck || t.wanted || len(t.changedEntries) > 0 {
-		w.armWanted(t.changedEntries)
-	}
-}
-
-// rearmAll arms everything anew if events were lost: which directories were renamed or replaced meanwhile cannot be
-// known, and neither the kernel's watches nor the table can be believed. A new queue begins without the old one's events,
-// all of which the full batch covers that follows.
-func (w *Watcher) rearmAll(ctx context.Context) {
-	if !w.rearm {
-		return
-	}
-	w.rearm = false
-	w.metrics.rearms.WithLabelValues(rearmOverflow).Inc()
-	w.closeBackend()
-	w.open()
-	w.armUnmarked(ctx)
 }
 
 // verify finds at a resync what no event reported, and retries what failed.
@@ -261,13 +260,6 @@ func (w *Watcher) dropLost() (lost bool) {
 		}
 	}
 	return lost
-}
-
-// noticeLost schedules them to be armed again as if an event had reported each.
-func (w *Watcher) noticeLost(t *todo) {
-	for _, path := range w.lost() {
-		put(&t.gone, path)
-	}
 }
 
 // lost returns the directories whose kernel watch reports nothing any more: the backend has lost the watch, as it does

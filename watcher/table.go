@@ -74,26 +74,6 @@ func newTable() table {
 	}
 }
 
-func (t table) insert(d *watch) {
-	t.byPath[d.path] = d
-	if t.byID[d.id] == nil {
-		t.byID[d.id] = d
-	}
-}
-
-// remove takes d out, and out of the budget that it counted against.
-func (t table) remove(d *watch) {
-	delete(t.byPath, d.path)
-	delete(t.polled, d)
-	if t.byID[d.id] == d {
-		delete(t.byID, d.id)
-	}
-	if d.parent != nil {
-		delete(d.parent.below, d)
-	}
-	d.leave()
-}
-
 // join makes d a directory that was reached by the rules, in the tree of parent, or as a root where that is nil.
 func (d *watch) join(p *place, parent *watch, reach int) {
 	if d.place == nil {

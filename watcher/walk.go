@@ -138,7 +138,13 @@ func (w *Watcher) enter(ctx context.Context, dir *watch, l listResult, again boo
 	var next []*watch
 	for names := range slices.Chunk(l.dirs, maxIdentities) {
 		names = slices.DeleteFunc(names, func(name string) bool { return w.crowded(dir, filepath.Join(dir.path, name)) })
-		for i, at := range identifyAll(ctx, dir.path, names) {
+		found := make([]identity, len(names))
+		inParallel(len(names), func(i int) {
+			if ctx.Err() == nil {
+				found[i] = identityOf(filepath.Join(dir.path, names[i]))
+			}
+		})
+		for i, at := range found {
 			if ctx.Err() != nil { // not all were identified
 				return nil
 			}
@@ -234,14 +240,10 @@ func (w *Watcher) abandon(dir *watch) {
 			continue
 		}
 		w.abandon(child)
-		w.leave(child)
+		w.mu.Lock()
+		delete(child.parent.below, child)
+		child.leave()
+		w.mu.Unlock()
+		w.revoke(child, roleReached)
 	}
-}
-
-func (w *Watcher) leave(dir *watch) {
-	w.mu.Lock()
-	delete(dir.parent.below, dir)
-	dir.leave()
-	w.mu.Unlock()
-	w.revoke(dir, roleReached)
 }

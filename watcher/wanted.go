@@ -23,21 +23,29 @@ func (w *Watcher) armWanted(changedEntries map[string]struct{}) {
 	}
 }
 
-// armMissing searches again for what is wanted and was not found, because the scan that follows may find it.
-func (w *Watcher) armMissing() {
-	if w.watchRequests.lacking && w.armable() {
-		w.armWanted(nil)
-		w.reportHealth()
-	}
-}
-
 // armWantedOnce follows all chains once and reports whether everything on them was armed before.
 func (w *Watcher) armWantedOnce(changedEntries map[string]struct{}) (already bool) {
 	finder := make(chainFinder)
 	before, now := w.watchRequests, w.findWanted(finder, changedEntries)
-	w.setRequests(now)
-	w.expectFiles(before, now)
-	w.markWanted(before, now)
+	w.mu.Lock()
+	w.watchRequests = now
+	w.mu.Unlock()
+	// Polling has to sample other files in these directories than before.
+	for above, files := range now.files {
+		if dir := w.table.byPath[above]; dir != nil && !slices.Equal(files, before.files[above]) {
+			dir.resample()
+		}
+	}
+	// No batch is given out before this is done: the consumer may have scanned these before they were watched where they are now.
+	for name, real := range now.resolved {
+		switch was, known := before.resolved[name]; {
+		case !known:
+			w.checkNames([]string{name}, true) // it was scanned before it was armed, and no event reports a change between
+		case was != real:
+			w.markNames([]string{name})
+		}
+	}
+	w.markNames(now.changedNames)
 	already = true
 	for a, needed := range now.anchors {
 		if needed || w.canWatch(a) {
@@ -52,7 +60,17 @@ func (w *Watcher) armWantedOnce(changedEntries map[string]struct{}) (already boo
 		w.classifyExtra(real)
 		w.checkNames(names, false)
 	}
-	w.dropWanted(before, now)
+	for real := range before.names {
+		if dir := w.table.byPath[real]; dir != nil && now.names[real] == nil {
+			w.revoke(dir, roleExtra)
+		}
+	}
+	for a := range before.anchors {
+		_, wanted := now.anchors[a]
+		if _, placed := w.anchors[a]; !wanted && !placed {
+			w.dropAnchor(a)
+		}
+	}
 	return already
 }
 
@@ -85,44 +103,6 @@ func (w *Watcher) canWatch(path string) bool {
 	}
 	there, err := identify(other.path)
 	return err != nil || there != id
-}
-
-// markWanted marks what the consumer has scanned, or may have, before it is watched where it is now. No batch is given
-// out before that is done.
-func (w *Watcher) markWanted(before, now watchRequests) {
-	for name, real := range now.resolved {
-		switch was, known := before.resolved[name]; {
-		case !known:
-			w.checkNames([]string{name}, true) // it was scanned before it was armed, and no event reports a change between
-		case was != real:
-			w.markNames([]string{name})
-		}
-	}
-	w.markNames(now.changedNames)
-}
-
-// expectFiles marks directories in which polling has to sample other files than before.
-func (w *Watcher) expectFiles(before, now watchRequests) {
-	for above, files := range now.files {
-		if dir := w.table.byPath[above]; dir != nil && !slices.Equal(files, before.files[above]) {
-			dir.resample()
-		}
-	}
-}
-
-// dropWanted ends the watches that only what was wanted before needed.
-func (w *Watcher) dropWanted(before, now watchRequests) {
-	for real := range before.names {
-		if dir := w.table.byPath[real]; dir != nil && now.names[real] == nil {
-			w.revoke(dir, roleExtra)
-		}
-	}
-	for a := range before.anchors {
-		_, wanted := now.anchors[a]
-		if _, placed := w.anchors[a]; !wanted && !placed {
-			w.dropAnchor(a)
-		}
-	}
 }
 
 // reached returns the path without links of a directory that the rules reach and that is armed, so that it needs no watch
@@ -160,28 +140,10 @@ func (w *Watcher) isRoot(dir string) bool {
 	return slices.ContainsFunc(w.places, func(p *place) bool { return p.root != nil && p.path == dir })
 }
 
-func (w *Watcher) wantedDirs() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.wanted.Dirs
-}
-
 func (w *Watcher) wantedFiles() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.wanted.Files
-}
-
-func (w *Watcher) wantedEntries() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.wanted.Entries
-}
-
-func (w *Watcher) setRequests(now watchRequests) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.watchRequests = now
 }
 
 // markNames marks directories by the names that the consumer has for them, since what they lead to is another.

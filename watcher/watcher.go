@@ -60,18 +60,27 @@ type Watcher struct {
 	mode    Mode
 	log     hclog.Logger
 	metrics *metrics
-	// These ask the kernel, and are replaced in tests.
-	openBackend    func() (backend, error)
-	remoteKind     func(path string) string
-	listenForClock func(jumped func(), failed func(error)) (end func())
+	kernel
 
 	batches chan pannier.Batch
 	wake    chan struct{} // wakes Run because there is something to do; one signal is enough for any number of reasons
 	touched chan []string // directories with changes that are in no batch; nil is any
 	started chan struct{} // closed when everything is armed
 
-	// mu guards the fields up to the next blank line. Those of the table and of the places are written by the goroutine of
-	// Run alone, which may therefore read them without the lock.
+	guarded
+	loop
+}
+
+// kernel is how the kernel is asked. Tests replace it.
+type kernel struct {
+	openBackend    func() (backend, error)
+	remoteKind     func(path string) string
+	listenForClock func(jumped func(), failed func(error)) (end func())
+}
+
+// guarded is what mu guards. The table and the places are written by the goroutine of Run alone, which may therefore read them
+// without the lock.
+type guarded struct {
 	mu            sync.Mutex
 	pending       pending
 	moved         string // the directory from which something was moved, if the next event has the new path
@@ -85,9 +94,10 @@ type Watcher struct {
 	health        pannier.WatchHealth
 	backend       backend // nil where the kernel could not be asked
 	begun         bool    // Run was called
+}
 
-	// What follows belongs to the goroutine of Run.
-
+// loop belongs to the goroutine of Run.
+type loop struct {
 	drains      sync.WaitGroup // counts the drain goroutine
 	anchors     map[string]struct{}
 	failed      failures
@@ -117,6 +127,10 @@ func New(o Options) (*Watcher, error) {
 	if log == nil {
 		log = hclog.NewNullLogger()
 	}
+	places := []*place{{path: o.Rules.Workspace}}
+	for i := range o.Rules.Roots {
+		places = append(places, &place{path: o.Rules.Roots[i].Path, root: &o.Rules.Roots[i]})
+	}
 	return &Watcher{
 		rules:   o.Rules,
 		resync:  o.Resync,
@@ -124,23 +138,21 @@ func New(o Options) (*Watcher, error) {
 		log:     log.Named("watcher"),
 		metrics: m,
 
-		openBackend:    openNotify,
-		remoteKind:     fsx.RemoteKind,
-		listenForClock: listenForClock,
+		batches: make(chan pannier.Batch),
+		wake:    make(chan struct{}, 1),
+		touched: make(chan []string, 1),
+		started: make(chan struct{}),
 
-		batches:     make(chan pannier.Batch),
-		wake:        make(chan struct{}, 1),
-		touched:     make(chan []string, 1),
-		started:     make(chan struct{}),
-		pending:     newPending(o.Settle, o.MaxWait),
-		table:       newTable(),
-		places:      newPlaces(o.Rules),
-		wanted:      pannier.WatchSet{Entries: pannier.UsualEntries()},
-		health:      pannier.WatchHealth{Mode: modeDegraded, Roots: []string{}, Problem: "watching has not begun"},
-		failed:      make(failures),
-		loggedState: modeInotify,
-		poller:      poller{interval: pollInterval, quick: o.Settle / 2, seed: maphash.MakeSeed()},
-		kinds:       make(map[uint64]string),
+		kernel: kernel{openBackend: openNotify, remoteKind: fsx.RemoteKind, listenForClock: listenForClock},
+		guarded: guarded{
+			pending: newPending(o.Settle, o.MaxWait), table: newTable(), places: places,
+			wanted: pannier.WatchSet{Entries: pannier.UsualEntries()},
+			health: pannier.WatchHealth{Mode: modeDegraded, Roots: []string{}, Problem: "watching has not begun"},
+		},
+		loop: loop{
+			failed: make(failures), loggedState: modeInotify, kinds: make(map[uint64]string),
+			poller: poller{interval: pollInterval, quick: o.Settle / 2, seed: maphash.MakeSeed()},
+		},
 	}, nil
 }
 

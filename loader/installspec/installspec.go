@@ -70,9 +70,13 @@ func (l *list) read(v yamldoc.Value, field string) {
 	if s.kind == "" {
 		s.kind = strings.ToLower(l.text(v, field, "type"))
 	}
+	names := l.texts(v.Get("os"), field+".os")
+	for i, name := range names {
+		names[i] = pannier.NormalizeOS(strings.ToLower(name))
+	}
 	out := pannier.InstallSpec{
 		ID: l.text(v, field, "id"), Kind: s.kind, Label: l.text(v, field, "label"),
-		Bins: l.bins(v, field), OS: l.systems(v, field), Field: l.field,
+		Bins: l.bins(v, field), OS: names, Field: l.field,
 	}
 	out.Commands, out.Refused = s.commands()
 	l.specs = append(l.specs, out)
@@ -119,14 +123,6 @@ func (l *list) bins(v yamldoc.Value, field string) []string {
 		}
 		return bad
 	})
-}
-
-func (l *list) systems(v yamldoc.Value, field string) []string {
-	names := l.texts(v.Get("os"), field+".os")
-	for i, name := range names {
-		names[i] = pannier.NormalizeOS(strings.ToLower(name))
-	}
-	return names
 }
 
 // allowed are the characters of a package name besides letters and digits (Aleph, "InstallExecutor").

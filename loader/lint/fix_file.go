@@ -55,7 +55,10 @@ func Fixes(ctx context.Context, o Options, r Report) (fixes []Fix, left []pannie
 		}
 		f, err := a.plan(s)
 		if err != nil {
-			left = append(left, leftAlone(f.Path, err))
+			left = append(left, pannier.Problem{
+				Code: "audit.not_fixed", Severity: pannier.SeverityInfo, Path: f.Path,
+				Message: "the file is left as it is: " + fsx.Cause(err).Error(), Hint: "fix it by hand, or audit again",
+			})
 		} else if len(f.Changes) > 0 {
 			fixes = append(fixes, f)
 		}
@@ -68,13 +71,6 @@ var (
 	errLink     = errors.New("it is a link; fix the file that it leads to")
 	errHardLink = errors.New("the file has other names too (hard links), which would keep the old text")
 )
-
-func leftAlone(path string, err error) pannier.Problem {
-	return pannier.Problem{
-		Code: "audit.not_fixed", Severity: pannier.SeverityInfo, Path: path,
-		Message: "the file is left as it is: " + fsx.Cause(err).Error(), Hint: "fix it by hand, or audit again",
-	}
-}
 
 // plan returns what can be fixed in the SKILL.md of one skill.
 func (a *auditor) plan(s *Skill) (Fix, error) {
@@ -169,7 +165,15 @@ func (f *Fix) apply(dir *os.Root) error {
 		return err
 	}
 	if !bytes.Equal(f.fixed, f.text) {
-		if err := f.replace(dir); err != nil {
+		if err := fsx.WriteFileIn(dir, f.file, f.fixed, fsx.WriteOptions{
+			Prepare: f.keepOwner, SkipDirSync: true,
+			Before: func(step fsx.Step) error {
+				if step == fsx.StepRename {
+					return f.unchanged(dir) // as late as possible
+				}
+				return nil
+			},
+		}); err != nil {
 			return err
 		}
 	}
@@ -196,19 +200,6 @@ func (f *Fix) unchanged(dir *os.Root) error {
 
 func sameStat(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode() && namesOf(a) == namesOf(b)
-}
-
-// replace replaces the file, unless it was changed since.
-func (f *Fix) replace(dir *os.Root) error {
-	return fsx.WriteFileIn(dir, f.file, f.fixed, fsx.WriteOptions{
-		Prepare: f.keepOwner, SkipDirSync: true,
-		Before: func(step fsx.Step) error {
-			if step == fsx.StepRename {
-				return f.unchanged(dir) // as late as possible
-			}
-			return nil
-		},
-	})
 }
 
 func (f *Fix) keepOwner(file *os.File) error {

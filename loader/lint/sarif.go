@@ -107,30 +107,11 @@ func (w *sarifWriter) of(p pannier.Problem, s *Skill) object {
 		w.skill = s
 		clear(w.again)
 	}
-	place := object{"artifactLocation": w.location(p.Path), "region": regionOf(p)}
-	result := object{
-		"ruleId": p.Code, "ruleIndex": w.index[p.Code], "level": levelOf(p.Severity),
-		"message":             object{"text": sentence(p.Message) + " Hint: " + sentence(p.Hint)},
-		"locations":           []object{{"physicalLocation": place}},
-		"partialFingerprints": object{fingerprint: w.fingerprint(p)},
-	}
-	if s != nil {
-		result["properties"] = object{"skill": s.Slug, "listed": s.Listed}
-	}
-	return result
-}
-
-func regionOf(p pannier.Problem) object {
 	region := object{"startLine": max(1, p.Line)} // code hosts show nothing without a line
 	if p.Column > 0 {
 		region["startColumn"] = p.Column
 	}
-	return region
-}
-
-// fingerprint tells a problem from others when lines have moved and numbers in messages are others: by rule, file, field
-// and, where these repeat, by which of them it is.
-func (w *sarifWriter) fingerprint(p pannier.Problem) string {
+	place := object{"artifactLocation": w.location(p.Path), "region": region}
 	sum := sha256.Sum256([]byte(p.Code + "\x00" + p.Path + "\x00" + p.Field))
 	id := hex.EncodeToString(sum[:16])
 	counts := w.shared
@@ -138,7 +119,16 @@ func (w *sarifWriter) fingerprint(p pannier.Problem) string {
 		counts = w.again
 	}
 	counts[id]++
-	return fmt.Sprintf("%s:%d", id, counts[id])
+	result := object{
+		"ruleId": p.Code, "ruleIndex": w.index[p.Code], "level": levelOf(p.Severity),
+		"message":             object{"text": sentence(p.Message) + " Hint: " + sentence(p.Hint)},
+		"locations":           []object{{"physicalLocation": place}},
+		"partialFingerprints": object{fingerprint: fmt.Sprintf("%s:%d", id, counts[id])},
+	}
+	if s != nil {
+		result["properties"] = object{"skill": s.Slug, "listed": s.Listed}
+	}
+	return result
 }
 
 func (w *sarifWriter) location(file string) object {

@@ -28,7 +28,16 @@ func ClawHub(s Skill) []pannier.Problem {
 	c := newCheck(&s, "clawhub")
 	c.file("SKILL.md", "skill.md")
 	clawHubName(c)
-	clawHubTerms(c)
+	v := c.Front.Get("license")
+	license := c.License
+	if v.Kind() == yamldoc.Map {
+		license, _ = v.Get("spdx").Text()
+	}
+	license = strings.TrimSpace(license)
+	if license != "" && !strings.EqualFold(license, clawHubLicense) {
+		c.warn("clawhub.license.other", "license", placeOf(v), "the licence is "+quote(license)+", and everything published on ClawHub is under "+clawHubLicense,
+			"publish it only if you may give it away under "+clawHubLicense+", and then write `license: "+clawHubLicense+"`")
+	}
 	if s.Files != nil {
 		clawHubFiles(c)
 	}
@@ -53,20 +62,6 @@ func clawHubName(c *check) {
 		hint = "write `slug: " + better + "`"
 	}
 	c.fail("clawhub.slug.format", field, placeOf(v), what+" "+quote(slug)+" is not a slug of lower-case ASCII letters, digits and hyphens", hint)
-}
-
-// clawHubTerms tells of a licence that is not the one which everything published there is under.
-func clawHubTerms(c *check) {
-	v := c.Front.Get("license")
-	license := c.License
-	if v.Kind() == yamldoc.Map {
-		license, _ = v.Get("spdx").Text()
-	}
-	license = strings.TrimSpace(license)
-	if license != "" && !strings.EqualFold(license, clawHubLicense) {
-		c.warn("clawhub.license.other", "license", placeOf(v), "the licence is "+quote(license)+", and everything published on ClawHub is under "+clawHubLicense,
-			"publish it only if you may give it away under "+clawHubLicense+", and then write `license: "+clawHubLicense+"`")
-	}
 }
 
 func clawHubFiles(c *check) {

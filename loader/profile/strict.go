@@ -33,7 +33,12 @@ func AgentSkills(s Skill) []pannier.Problem {
 	if c.readable() {
 		c.faults()
 		strictFlow(c, "", s.Front)
-		strictFields(c)
+		for pair := range c.Front.Pairs() {
+			if !slices.Contains(allowedFields, pair.Key) {
+				c.fail("strict.field.unknown", key("", pair.Key), place{pair.Line, pair.Column},
+					"the standard knows no field "+quote(pair.Key), fieldHint(pair.Key))
+			}
+		}
 		strictName(c)
 		strictDescription(c)
 		strictCompatibility(c)
@@ -42,7 +47,15 @@ func AgentSkills(s Skill) []pannier.Problem {
 		if v.Kind() == yamldoc.List || v.Kind() == yamldoc.Map {
 			c.fail("strict.allowed_tools.format", "allowed-tools", placeOf(v), "this is "+v.Kind().String()+" where a text belongs"+textRule, toolsHint(v))
 		}
-		strictMetadata(c)
+		c.metadata(func(all yamldoc.Value) {
+			for pair := range all.Pairs() {
+				v := pair.Value
+				if isText(v) || v.Kind() == yamldoc.Map && (pair.Key == "openclaw" || pair.Key == "clawdbot") {
+					continue
+				}
+				c.fail("strict.metadata.value_type", key("metadata", pair.Key), placeOf(v), "this is "+shapeOf(v)+" where a text belongs"+textRule, valueHint(pair))
+			}
+		})
 	}
 	return c.done()
 }
@@ -74,15 +87,6 @@ func flowHint(field string, v yamldoc.Value) string {
 		return "write one line `- item` for each item, indented below the key"
 	}
 	return "write one line `key: value` for each pair, indented below the key, and what is in it indented further"
-}
-
-func strictFields(c *check) {
-	for pair := range c.Front.Pairs() {
-		if !slices.Contains(allowedFields, pair.Key) {
-			c.fail("strict.field.unknown", key("", pair.Key), place{pair.Line, pair.Column},
-				"the standard knows no field "+quote(pair.Key), fieldHint(pair.Key))
-		}
-	}
 }
 
 func fieldHint(name string) string {
@@ -140,20 +144,6 @@ func toolsHint(v yamldoc.Value) string {
 		return plainToolsHint
 	}
 	return "write `" + line + "`"
-}
-
-// strictMetadata wants texts below metadata, but for the namespaces that OpenClaw reads (Pioneer skills architecture,
-// "Validation"). Other values have no rule here.
-func strictMetadata(c *check) {
-	c.metadata(func(all yamldoc.Value) {
-		for pair := range all.Pairs() {
-			v := pair.Value
-			if isText(v) || v.Kind() == yamldoc.Map && (pair.Key == "openclaw" || pair.Key == "clawdbot") {
-				continue
-			}
-			c.fail("strict.metadata.value_type", key("metadata", pair.Key), placeOf(v), "this is "+shapeOf(v)+" where a text belongs"+textRule, valueHint(pair))
-		}
-	})
 }
 
 const itemsHint = "write the items in one text, with commas between them"

@@ -181,7 +181,14 @@ func cleanDoc(doc string) string {
 	lines := strings.Split(doc, "\n")
 	margin := math.MaxInt
 	for i, line := range lines {
-		lines[i] = expandTabs(line)
+		var b strings.Builder
+		for i, part := range strings.Split(line, "\t") {
+			if i > 0 {
+				b.WriteString("        "[b.Len()%8:])
+			}
+			b.WriteString(part)
+		}
+		lines[i] = b.String()
 		if text := strings.TrimLeft(lines[i], " "); i > 0 && text != "" {
 			margin = min(margin, len(lines[i])-len(text))
 		}
@@ -194,16 +201,4 @@ func cleanDoc(doc string) string {
 		}
 	}
 	return strings.Join(lines, "\n")
-}
-
-// expandTabs replaces each tab by blanks up to the next multiple of eight columns.
-func expandTabs(line string) string {
-	var b strings.Builder
-	for i, part := range strings.Split(line, "\t") {
-		if i > 0 {
-			b.WriteString("        "[b.Len()%8:])
-		}
-		b.WriteString(part)
-	}
-	return b.String()
 }

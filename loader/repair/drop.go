@@ -104,15 +104,3 @@ func (s *sheet) canMiss(b block, left yamldoc.Value) bool {
 	}
 	return true
 }
-
-func (s *sheet) dropRepair(b block, f *yamldoc.Fault) Repair {
-	r := Repair{
-		Line: b.line + max(1, f.Line), Column: 1, Field: b.key, Dropped: true,
-		Message: "the field " + b.key + " cannot be read and is left out: " + f.Message,
-		Hint:    f.Hint,
-	}
-	if s.allowsAll(b) {
-		r.Dropped, r.Message, r.Hint = false, b.key+" is *, which restricts nothing, and counts as absent", "leave the field out, or name the tools"
-	}
-	return r
-}

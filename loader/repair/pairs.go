@@ -2,7 +2,6 @@ package repair
 
 import (
 	"bytes"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -76,15 +75,4 @@ func pairAt(text []byte) (rune, bool) {
 	}
 	r := utf16.DecodeRune(rune(high), rune(low))
 	return r, r != utf8.RuneError
-}
-
-func pairRepair(b block, source []byte, at int) Repair {
-	before := source[:at]
-	r, _ := pairAt(source[at:])
-	return Repair{
-		Line: b.line + bytes.Count(before, []byte("\n")) + 1, Column: utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1,
-		Field:   b.key,
-		Message: fmt.Sprintf("`%s` is JSON's way to write %c, not YAML's; it is read as that character", source[at:at+pairLength], r),
-		Hint:    "write the character itself in place of its escapes",
-	}
 }

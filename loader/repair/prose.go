@@ -239,18 +239,6 @@ func whyNot(text string) reason {
 	return otherReason
 }
 
-// write puts the text of a block in its place, in double quotes and in one line. The lines that it came from stay, empty.
-func (s *sheet) write(b block, p prose) {
-	line := append([]byte{}, s.lines[p.first][:p.at]...)
-	if p.at == 0 {
-		line = append(line, ' ') // at column 0 it would be a key
-	}
-	s.mended[p.first] = appendQuoted(line, p.text)
-	for i := p.first + 1; i < b.end; i++ {
-		s.mended[i] = nil
-	}
-}
-
 // appendQuoted appends a text in double quotes, with an escape for everything that YAML does not take as it is.
 func appendQuoted(b []byte, text string) []byte {
 	b = append(b, '"')

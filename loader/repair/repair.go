@@ -10,6 +10,7 @@ package repair
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"unicode/utf8"
 
@@ -120,7 +121,15 @@ func (s *sheet) read(limit int) (Result, bool) {
 				return Result{}, false
 			}
 			dropped = b.key
-			repairs = append(repairs, s.dropRepair(b, f))
+			r := Repair{
+				Line: b.line + max(1, f.Line), Column: 1, Field: b.key, Dropped: true,
+				Message: "the field " + b.key + " cannot be read and is left out: " + f.Message,
+				Hint:    f.Hint,
+			}
+			if s.allowsAll(b) {
+				r.Dropped, r.Message, r.Hint = false, b.key+" is *, which restricts nothing, and counts as absent", "leave the field out, or name the tools"
+			}
+			repairs = append(repairs, r)
 		}
 	}
 	if err != nil || !s.keepsKeys(v, dropped) {
@@ -139,8 +148,20 @@ func (s *sheet) mend(b block) (Repair, bool) {
 	}
 	if joined, at := joinPairs(source); at >= 0 {
 		copy(s.mended[b.line:b.end], bytes.Split(bytes.TrimSuffix(joined, []byte("\n")), []byte("\n")))
-		s.recordJoined(b)
-		return pairRepair(b, source, at), true
+		if s.record {
+			s.edits = append(s.edits, Edit{
+				First: b.line, End: b.end, Lines: toStrings(s.mended[b.line:b.end]),
+				What: "wrote the characters of " + b.key + " in place of their escapes",
+			})
+		}
+		before := source[:at]
+		r, _ := pairAt(source[at:])
+		return Repair{
+			Line: b.line + bytes.Count(before, []byte("\n")) + 1, Column: utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1,
+			Field:   b.key,
+			Message: fmt.Sprintf("`%s` is JSON's way to write %c, not YAML's; it is read as that character", source[at:at+pairLength], r),
+			Hint:    "write the character itself in place of its escapes",
+		}, true
 	}
 	if fields.ProseOf(b.key) == 0 {
 		return Repair{}, false
@@ -149,7 +170,14 @@ func (s *sheet) mend(b block) (Repair, bool) {
 	if !ok {
 		return Repair{}, false
 	}
-	s.write(b, p)
+	line := append([]byte{}, s.lines[p.first][:p.at]...)
+	if p.at == 0 {
+		line = append(line, ' ') // at column 0 it would be a key
+	}
+	s.mended[p.first] = appendQuoted(line, p.text)
+	for i := p.first + 1; i < b.end; i++ {
+		s.mended[i] = nil
+	}
 	s.recordProse(b, p)
 	return s.describe(b, p), true
 }

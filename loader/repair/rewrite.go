@@ -32,15 +32,6 @@ func Rewrite(text []byte) []Edit {
 	return s.edits
 }
 
-func (s *sheet) recordJoined(b block) {
-	if s.record {
-		s.edits = append(s.edits, Edit{
-			First: b.line, End: b.end, Lines: toStrings(s.mended[b.line:b.end]),
-			What: "wrote the characters of " + b.key + " in place of their escapes",
-		})
-	}
-}
-
 // recordProse records how to write the text of a block: the first of the forms that is read as that text, the one nearest to
 // what stands there first.
 func (s *sheet) recordProse(b block, p prose) {
@@ -54,7 +45,12 @@ func (s *sheet) recordProse(b block, p prose) {
 	}{
 		{s.indented(b), "indented the further lines of the " + b.key},
 		{s.asBlock(b, p), "wrote the " + b.key + " as a block"},
-		{s.quoted(b, func() string { return quote(p.text) }), "put the " + b.key + " in quotes"},
+		{s.quoted(b, func() string {
+			if !strings.ContainsAny(p.text, `"\`) {
+				return fmt.Sprintf(`"%s"`, p.text)
+			}
+			return "'" + strings.ReplaceAll(p.text, "'", "''") + "'"
+		}), "put the " + b.key + " in quotes"},
 		{s.quoted(b, func() string { return string(appendQuoted(nil, p.text)) }), "put the " + b.key + " in quotes"},
 	} {
 		if saysText(form.lines, b.key, p.text) {
@@ -146,11 +142,4 @@ func toStrings(lines [][]byte) []string {
 		all[i] = string(line)
 	}
 	return all
-}
-
-func quote(text string) string {
-	if !strings.ContainsAny(text, `"\`) {
-		return fmt.Sprintf(`"%s"`, text)
-	}
-	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
 }

@@ -2,7 +2,6 @@ package scan
 
 import (
 	"bytes"
-	"sort"
 	"unicode"
 	"unicode/utf8"
 
@@ -15,8 +14,6 @@ type folded struct {
 	// joins has the offsets in text of joined continuation lines, in order. Each is one line end of the file.
 	joins []int
 }
-
-func (f folded) joined(at int) int { return sort.SearchInts(f.joins, at+1) }
 
 type folder struct {
 	in     []byte
@@ -329,7 +326,9 @@ func (f *folder) character(i int) int {
 	case isInvisible(r), isVariation(r), isBidi(r), r == 0xad:
 	case similar:
 		f.emit(ascii)
-	case isCompatible(r):
+	// The blocks with compatibility forms of ASCII.
+	case 0xff01 <= r && r <= 0xffee || 0x1d400 <= r && r <= 0x1d7ff || 0x2070 <= r && r <= 0x209c || 0x2100 <= r && r <= 0x214f ||
+		0x2460 <= r && r <= 0x24ff || 0xfb00 <= r && r <= 0xfb06 || 0x1f100 <= r && r <= 0x1f169 || 0x2b0 <= r && r <= 0x2e4:
 		for _, c := range norm.NFKC.Bytes(f.in[i : i+size]) {
 			f.emit(c)
 		}
@@ -337,10 +336,4 @@ func (f *folder) character(i int) int {
 		f.emit(f.in[i : i+size]...)
 	}
 	return size
-}
-
-// isCompatible reports whether a character is of a block with compatibility forms of ASCII.
-func isCompatible(r rune) bool {
-	return 0xff01 <= r && r <= 0xffee || 0x1d400 <= r && r <= 0x1d7ff || 0x2070 <= r && r <= 0x209c || 0x2100 <= r && r <= 0x214f ||
-		0x2460 <= r && r <= 0x24ff || 0xfb00 <= r && r <= 0xfb06 || 0x1f100 <= r && r <= 0x1f169 || 0x2b0 <= r && r <= 0x2e4
 }

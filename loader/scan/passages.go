@@ -64,13 +64,6 @@ func isExecuted(file string, text []byte) bool {
 // isUnchecked reports whether the certificate of a server is not checked near a place.
 var isUnchecked = near(compile(`--insecure\b|\bcurl\s+(?:-\S+\s+)*-\w*k\w*\s|--no-check-certificate|-SkipCertificateCheck|\bverify\s*=\s*False|rejectUnauthorized['"]?\s*:\s*false`), 120, 240)
 
-// apply changes the rules of hits by their context.
-func (p *passages) apply(hits []hit) {
-	for i := range hits {
-		hits[i].code = p.codeOf(&hits[i])
-	}
-}
-
 func (p *passages) codeOf(h *hit) string {
 	if h.code == "scan.command.pipe_shell" {
 		address := h.detail
@@ -150,7 +143,8 @@ func (p *passages) read(line []byte) {
 	if mark := fenceMark(trimmed); mark != nil {
 		switch {
 		case p.fence == nil:
-			p.fence, p.language, p.quote, p.remark = mark, languageOf(trimmed[len(mark):]), nil, nil
+			word, _, _ := strings.Cut(strings.TrimSpace(string(head(trimmed[len(mark):], maxStep))), " ")
+			p.fence, p.language, p.quote, p.remark = mark, strings.ToLower(strings.Trim(word, "{}.")), nil, nil
 		case mark[0] == p.fence[0] && len(mark) >= len(p.fence):
 			p.fence, p.language, p.inIntro = nil, "", false
 		}
@@ -186,12 +180,6 @@ func (p *passages) read(line []byte) {
 // isIndented reports whether a line of Markdown is code by its indentation: it does not continue a paragraph.
 func (p *passages) isIndented(line []byte) bool {
 	return p.document && !p.inIntro && bytes.HasPrefix(line, []byte("    "))
-}
-
-// languageOf returns the declared language of a fenced block, in lower case.
-func languageOf(info []byte) string {
-	word, _, _ := strings.Cut(strings.TrimSpace(string(head(info, maxStep))), " ")
-	return strings.ToLower(strings.Trim(word, "{}."))
 }
 
 func fenceMark(line []byte) []byte {
@@ -245,7 +233,8 @@ func (p *passages) isDescribed(line span, at int) bool {
 	var intro, lead []byte
 	if p.block || p.inIntro {
 		intro = webAddress().ReplaceAll(p.intro, nil)
-		lead = lastSentence(intro)
+		text := bytes.TrimRight(intro, ":. ") // its last sentence
+		lead = text[bytes.LastIndexAny(text, ".!?")+1:]
 	}
 	var own, before []byte
 	if !p.block {
@@ -312,11 +301,6 @@ func outsideCode(line []byte) []byte {
 		}
 	}
 	return webAddress().ReplaceAll(out, nil)
-}
-
-func lastSentence(text []byte) []byte {
-	text = bytes.TrimRight(text, ":. ")
-	return text[bytes.LastIndexAny(text, ".!?")+1:]
 }
 
 // Languages in which a comment does not begin with #.

@@ -53,8 +53,6 @@ const (
 	removalNamed = "scan.command.rm_root_named"
 )
 
-func isCommand(code string) bool { return strings.HasPrefix(code, "scan.command.") }
-
 func isSecret(code string) bool { return strings.HasPrefix(code, "scan.secret.") }
 
 var rules = byCode(slices.Concat(pathRules, fileRules, boundRules, commandRules, unicodeRules, secretRules))

@@ -85,7 +85,9 @@ func Directory(ctx context.Context, root *os.Root, dir string, o Options) (Repor
 		w.truncated = true
 		w.findings.add("scan.bound.time", ".", 0, "")
 	}
-	return w.report(), err
+	r := Report{Findings: w.findings.sorted(), Files: w.files, Bytes: w.bytes, Truncated: w.truncated || w.findings.left > 0}
+	r.Decision = decide(r.Findings)
+	return r, err
 }
 
 // Path is [Directory] below a root that it opens. If dir leads into a target of the root, symlinks must not lead out of that
@@ -103,12 +105,6 @@ func Path(ctx context.Context, root fsx.Place, dir string, o Options) (Report, e
 	defer place.Root.Close()
 	o.RootPath = place.Path
 	return Directory(ctx, place.Root, place.Rel, o)
-}
-
-func (w *walker) report() Report {
-	r := Report{Findings: w.findings.sorted(), Files: w.files, Bytes: w.bytes, Truncated: w.truncated || w.findings.left > 0}
-	r.Decision = decide(r.Findings)
-	return r
 }
 
 func decide(findings []pannier.Finding) string {
@@ -143,7 +139,7 @@ func newFindings(o Options) *findings { return &findings{options: o} }
 func (f *findings) add(code, path string, line int, detail string) {
 	rule := rules[code]
 	finding := rule.finding(path, line, detail)
-	if f.options.Builtin && isCommand(code) {
+	if f.options.Builtin && strings.HasPrefix(code, "scan.command.") {
 		finding.Blocking = false
 	}
 	list := &f.other

@@ -6,6 +6,7 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -218,7 +219,10 @@ func searchText(ctx context.Context, path string, text []byte, o func() own, wor
 	c.match(commandKeys)
 	c.sort()
 	if len(c.hits) > 0 {
-		newPassages(path, plain.text, o).apply(c.hits)
+		p := newPassages(path, plain.text, o)
+		for i := range c.hits {
+			c.hits[i].code = p.codeOf(&c.hits[i])
+		}
 		number(c.hits, plain)
 	}
 	hits = append(s.hits, c.hits...)
@@ -323,7 +327,7 @@ func number(hits []hit, f folded) {
 	for i := range hits {
 		line += bytes.Count(f.text[from:hits[i].at], []byte{'\n'})
 		from = hits[i].at
-		hits[i].line = line + f.joined(from)
+		hits[i].line = line + sort.SearchInts(f.joins, from+1)
 	}
 }
 
