@@ -62,12 +62,12 @@ var importRules = map[string]importRule{
 		"pannier/admin/policy",
 		"pannier/admin/refusals",
 		"pannier/admin/upload",
-		"pannier/config",
 		"pannier/contents",
 		"pannier/internal/policyfile",
 		"pannier/internal/state",
 		"pannier/registry",
-	}, "the sidecar opens the changes of clients as a whole"},
+		"pannier/sidecar",
+	}, "it is a module: it opens the changes of clients as a whole, with what the core gives"},
 	"pannier/admin/install": {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc", "pannier/loader", "pannier/loader/fingerprint", "pannier/loader/scan"}, "an installation is checked by the code that finds it later"},
 	"pannier/admin/refusals": {[]string{
 		"pannier/admin",
@@ -82,7 +82,6 @@ var importRules = map[string]importRule{
 	"pannier/contents":     {[]string{"pannier/internal/fsx", "pannier/internal/latest", "pannier/internal/plain", "pannier/loader", "pannier/loader/fingerprint", "pannier/loader/scan", "pannier/registry"}, "the files of skills are read and scanned apart from the reload path; the registry asks for what is known"},
 	"pannier/admin/upload": {[]string{"pannier/internal/fsx"}, "uploads are a directory and rows of a store"},
 	"pannier/sidecar": {[]string{
-		"pannier/admin/changes",
 		"pannier/config",
 		"pannier/contents",
 		"pannier/internal/fsx",

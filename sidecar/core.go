@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"pannier"
-	"pannier/admin/changes"
 	"pannier/config"
 	"pannier/contents"
 	"pannier/internal/journal"
@@ -40,7 +39,7 @@ type core struct {
 	watcher     *watcher.Watcher
 	platforms   *publishers
 	events      *journal.Queue
-	changes     *changes.Changes
+	changes     OpenChanges
 	// socketLost returns why clients find no socket, nil where they do.
 	socketLost func() error
 
@@ -123,9 +122,7 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Opt
 	so := c.serviceOptions()
 	so.Rescan, so.Emit, so.Audit, so.Logger, so.Registerer = c.rescan, c.events.Emit, c.state.changes.Audit, c.log.Named("api"), reg
 	so.Rights = service.Rights{WriteUIDs: c.settings.Socket.WriteUIDs, CallUIDs: c.settings.Tools.CallUIDs}
-	if c.changes.Uploads != nil {
-		so.Uploads = c.changes.Uploads
-	}
+	so.Uploads = c.changes.Uploads
 	decides := service.New(so)
 	turns := c.turnOptions(decides)
 	turns.Resources, turns.Peers, turns.Events.Emit, turns.Registerer = c.resources, c.platforms.peers, c.events.Offer, reg
@@ -334,7 +331,7 @@ func isPassing(update pannier.CatalogUpdated, s *pannier.Snapshot, announced pan
 // isWorkspaceKnown reports whether a snapshot shows all of the workspace that a card describes.
 func isWorkspaceKnown(s *pannier.Snapshot) bool {
 	return !slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool {
-		return p.Code == config.CodeWorkspaceMissing || p.Code == codeCardWithheld || p.Code == changes.CodeLost
+		return p.Code == config.CodeWorkspaceMissing || p.Code == codeCardWithheld || p.Code == codeStateLost
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
-	"pannier/admin/changes"
 	"pannier/config"
 	"pannier/contents"
 	"pannier/loader/fingerprint"
@@ -40,7 +39,7 @@ type Directory struct {
 type DirectoryOptions struct {
 	Settings config.Settings
 	Environ  []string // the environment of the process, as [os.Environ] returns it
-	// Policies are the policies that clients have set; nil means those of the state directory.
+	// Policies are the policies that clients have set.
 	Policies map[pannier.PolicyKey]pannier.PolicyEntry
 	// Emit receives the events of requests to the handler, of every turn with its text; optional.
 	Emit func(pannier.EventType, any)
@@ -52,9 +51,7 @@ type DirectoryOptions struct {
 // ReadDirectory scans the workspace once, and again at each rescan that the handler is asked for.
 func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) {
 	ro := registry.Options{FirstVersion: uint64(time.Now().UnixMilli())}
-	if ro.Inputs.Policies.Workspace = o.Policies; o.Policies == nil && o.Settings.StateDir != config.StateNone {
-		ro.Inputs.Policies.Workspace = changes.ReadPolicies(filepath.Join(o.Settings.StateDir, directoryName(o.Settings.WorkspaceID)))
-	}
+	ro.Inputs.Policies.Workspace = o.Policies
 	h := newEngine(o.Settings, o.Environ, ro)
 	s, err := h.scanAllWithContents(ctx, o.Brief)
 	if err != nil {
@@ -87,9 +84,9 @@ func noHealth() pannier.Health { return pannier.Health{} }
 
 // ChangeDirectory opens a workspace for changes while no sidecar runs for it. It holds the state of the workspace until end is
 // called, as a sidecar does, so that changes are audited and no sidecar starts meanwhile.
-func ChangeDirectory(ctx context.Context, s config.Settings, environ []string, log hclog.Logger) (h *api.Handler, end func(), err error) {
+func ChangeDirectory(ctx context.Context, s config.Settings, environ []string, open Changes, log hclog.Logger) (h *api.Handler, end func(), err error) {
 	reg := prometheus.NewRegistry()
-	state, err := openStateDir(s, false, reg, log)
+	state, err := openStateDir(s, false, open, reg, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -113,7 +110,10 @@ func ChangeDirectory(ctx context.Context, s config.Settings, environ []string, l
 	return api.New(o), func() { state.close(true) }, nil
 }
 
-// AuditDirectory returns the directory of the audit log of a workspace.
-func AuditDirectory(s config.Settings) string {
-	return changes.AuditDirectory(filepath.Join(s.StateDir, directoryName(s.WorkspaceID)))
+// StateDirectory returns the directory of the state of a workspace, empty where it is kept in memory.
+func StateDirectory(s config.Settings) string {
+	if s.StateDir == config.StateNone {
+		return ""
+	}
+	return filepath.Join(s.StateDir, directoryName(s.WorkspaceID))
 }

@@ -6,13 +6,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
-	"pannier/admin/changes"
 	"pannier/internal/plain"
 )
 
 // alerted are the conditions that people are woken for, whose series are there from the start. Others come and go.
 var alerted = []string{
-	"api_tokens_unreadable", "api_without_tls", changes.CodeAuditBroken, "audit_unusable", codeCardWithheld, codeLooksOverdue, "policy_unwritable", "push_failing", "skills_unreadable", "state_gone", "state_in_memory", changes.CodeLost, "state_read_only", "state_unwritable", "watch_degraded",
+	"api_tokens_unreadable", "api_without_tls", "audit_broken", "audit_unusable", codeCardWithheld, codeLooksOverdue, "policy_unwritable", "push_failing", "skills_unreadable", "state_gone", "state_in_memory", codeStateLost, "state_read_only", "state_unwritable", "watch_degraded",
 }
 
 // maxNameLabel is how much of the name in config.yaml is in the metrics.

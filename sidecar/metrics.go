@@ -7,7 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
-	"pannier/admin/changes"
 )
 
 // scanMetrics measure scans of the workspace, from batch to snapshot.
@@ -63,7 +62,7 @@ func (m *scanMetrics) observe(t pannier.Trigger, changed bool, took time.Duratio
 	}
 	m.lastScan.SetToCurrentTime()
 	if slices.ContainsFunc(problems, func(p pannier.Problem) bool {
-		return p.Severity == pannier.SeverityError && p.Code != changes.CodeLost
+		return p.Severity == pannier.SeverityError && p.Code != codeStateLost
 	}) {
 		m.reloaded.Set(0)
 		return

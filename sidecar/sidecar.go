@@ -100,6 +100,8 @@ type Options struct {
 	// installs nothing, writes to no disk, and serves MCP whatever the settings say. Of the state directory it reads what was disabled
 	// or blocked.
 	Private bool
+	// Changes is the module of what clients change.
+	Changes Changes
 	// Modules are the features around the core; optional.
 	Modules []Module
 	// Hangups has a value for each rescan that the operator asks for; optional.
@@ -238,7 +240,7 @@ func (s *Sidecar) closeState(clean bool) {
 }
 
 func (s *Sidecar) start(ctx context.Context) error {
-	state, err := openStateDir(s.Settings, s.Private, s.reg, s.log)
+	state, err := openStateDir(s.Settings, s.Private, s.Changes, s.reg, s.log)
 	if err != nil {
 		return err
 	}

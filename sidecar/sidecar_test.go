@@ -33,7 +33,7 @@ func optionsFor(t *testing.T, workspace string, more ...string) Options {
 		t.Fatal(err)
 	}
 	return Options{
-		Settings: settings, Build: Build{Version: "test"}, LogTo: io.Discard,
+		Settings: settings, Build: Build{Version: "test"}, LogTo: io.Discard, Changes: noChanges,
 		NewLogger: func(io.Writer) hclog.Logger { return hclog.NewNullLogger() },
 	}
 }

@@ -18,12 +18,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
-	"pannier/admin/changes"
 	"pannier/config"
 	"pannier/contents"
 	"pannier/internal/journal"
 	"pannier/internal/state"
 )
+
+// codeStateLost is the code of the condition that policy and blocks are lost.
+const codeStateLost = "state_lost"
 
 // Where things lie in the state store.
 const (
@@ -37,7 +39,7 @@ type stateDir struct {
 	store    *state.Guarded
 	journal  *journal.Journal
 	events   atomic.Pointer[journal.Queue] // nil until there is one
-	changes  *changes.State
+	changes  ChangesState
 	contents *contents.Kept
 	parsed   *parseCache
 	*versions
@@ -52,11 +54,8 @@ type stateDir struct {
 // openStateDir opens the state of a workspace. That another sidecar has it is an error. Its parts fail apart: one that cannot
 // be used is kept in memory, and health says so. Where policy and blocks are lost with that, no skill can be used. With private,
 // the directory is only read, for policy and blocks.
-func openStateDir(s config.Settings, private bool, reg prometheus.Registerer, log hclog.Logger) (*stateDir, error) {
-	d := &stateDir{log: log}
-	if s.StateDir != config.StateNone {
-		d.dir = filepath.Join(s.StateDir, directoryName(s.WorkspaceID))
-	}
+func openStateDir(s config.Settings, private bool, open Changes, reg prometheus.Registerer, log hclog.Logger) (*stateDir, error) {
+	d := &stateDir{log: log, dir: StateDirectory(s)}
 	if private {
 		d.dir, d.readFrom = "", d.dir
 	}
@@ -77,7 +76,7 @@ func openStateDir(s config.Settings, private bool, reg prometheus.Registerer, lo
 	d.versions = openVersions(d.store, d.dir, d.log)
 	d.contents = contents.NewKept(state.Lenient{Guarded: d.store}, d.log)
 	d.parsed = newParseCache(d, s.WorkspaceID)
-	d.changes, err = changes.OpenState(changes.StateOptions{
+	d.changes, err = open(StateHost{
 		Dir: d.dir, ReadFrom: d.readFrom, Store: d.store, Logger: log, Inaccessible: unusable(dir, gone), Unread: err,
 	})
 	if err != nil {
@@ -202,7 +201,7 @@ func (d *stateDir) close(clean bool) {
 }
 
 func (d *stateDir) conditions() []pannier.Condition {
-	return slices.Concat(d.problems, d.changes.Audit.Conditions(), d.store.Conditions(), d.changes.Refusals.Conditions())
+	return slices.Concat(d.problems, d.changes.Conditions(), d.store.Conditions())
 }
 
 // placeEvery is how often pannier checks that the state directory is the one that is open, by the stat of two files.
@@ -213,7 +212,7 @@ const tryEvery = 5 * time.Second
 
 // watchPlace checks again and again until ctx is done, in its own goroutine: the disk may not answer.
 func (d *stateDir) watchPlace(ctx context.Context) error {
-	d.changes.Refusals.FinishStart()
+	d.changes.Tend(false)
 	var tried time.Time
 	tick := time.NewTicker(placeEvery)
 	defer tick.Stop()
@@ -222,13 +221,12 @@ func (d *stateDir) watchPlace(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case now := <-tick.C:
+			can := false
 			if d.store.CheckPlaceNow() == nil && d.dir != "" && d.store.ReadOnly() == nil && (now.Sub(tried) >= tryEvery || d.store.Failed() != nil) {
 				tried = now
-				if d.store.Try(d.dir) {
-					d.changes.Audit.Retry(state.NoSpace)
-				}
+				can = d.store.Try(d.dir)
 			}
-			d.changes.Refusals.FinishStart()
+			d.changes.Tend(can)
 		}
 	}
 }

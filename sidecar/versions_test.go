@@ -89,7 +89,7 @@ func TestStopFileIsWrittenLast(t *testing.T) {
 	}
 	settings := optionsFor(t, t.TempDir()).Settings
 	synctest.Test(t, func(t *testing.T) {
-		d, err := openStateDir(settings, false, prometheus.NewRegistry(), hclog.NewNullLogger())
+		d, err := openStateDir(settings, false, noChanges, prometheus.NewRegistry(), hclog.NewNullLogger())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,18 +11,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-	"github.com/prometheus/client_golang/prometheus"
-
 	"pannier"
 	"pannier/admin"
 	"pannier/admin/archive"
+	"pannier/admin/audit"
 	"pannier/admin/install"
 	"pannier/admin/refusals"
 	"pannier/admin/upload"
-	"pannier/config"
 	"pannier/contents"
+	"pannier/internal/state"
 	"pannier/registry"
+	"pannier/sidecar"
 )
 
 // Directories below that of the state: of archives that come in, and of dry runs.
@@ -53,65 +52,58 @@ const (
 // spoolHint is what to do about a directory that nothing can come in to.
 const spoolHint = "make what lies there a directory that this user can read and write, or remove it, and restart"
 
-// Host has what changes need of the sidecar.
-type Host struct {
-	Settings config.Settings
-	Rules    pannier.DiscoveryRules
-	// Private says that another sidecar has the state of the workspace, and repairs what is installed.
-	Private bool
-
-	State    *State
-	Registry *registry.Registry
-	Contents *contents.Tracker
-	// SetEnvironment takes in what the agent reported, and returns the snapshot that shows it.
-	SetEnvironment func(pannier.Environment) *pannier.Snapshot
-	// Rescan scans the changed directories and returns a snapshot of a scan that began after the call.
-	Rescan func(ctx context.Context, dirs ...string) (*pannier.Snapshot, error)
-	// Activity reports a promotion to the platforms.
-	Activity func(context.Context, pannier.Promotion) []pannier.ActivityResult
-
-	Emit       func(pannier.EventType, any)
-	Registerer prometheus.Registerer
-	Logger     hclog.Logger
+// opener has what [Module] opened with the state.
+type opener struct {
+	dir   string // empty where the state is in memory
+	store *state.Guarded
+	audit *audit.Log
+	known *refusals.State
 }
 
-// Changes makes the changes of clients.
-type Changes struct {
+// changes makes the changes of clients.
+type changes struct {
 	*admin.Service
-	Installed *install.Store
-	Uploads   *upload.Store // nil where nothing can be installed
-	h         Host
+	opener
+	h         sidecar.ChangesHost
+	installed *install.Store
+	uploads   *upload.Store // nil where nothing can be installed
 	// spoolErr is why the directories for installations cannot be used.
 	spoolErr error
 }
 
-// Open opens what makes changes, repairs what a process before left half done, and hands policy and judges to the registry.
-func Open(ctx context.Context, h Host) (*Changes, error) {
-	c := &Changes{h: h}
+// open opens what makes changes, repairs what a process before left half done, and hands policy and judges to the registry.
+func (o opener) open(ctx context.Context, h sidecar.ChangesHost) (sidecar.OpenChanges, error) {
+	c := &changes{opener: o, h: h}
 	installs, err := c.openInstalls(ctx)
 	if err != nil {
-		return nil, err
+		return sidecar.OpenChanges{}, err
 	}
-	verdicts := h.State.Refusals.Verdicts
 	c.Service = admin.New(admin.Options{
-		Audit: h.State.Audit, Policy: h.State.Refusals.Policies, Install: installs, Values: h.State.store, Emit: h.Emit, Logger: h.Logger,
+		Audit: c.audit, Policy: c.known.Policies, Install: installs, Values: c.store, Emit: h.Emit, Logger: h.Logger,
 		Scans: admin.ScanOptions{
-			IsRule: contents.IsRule, Ruleset: h.Contents.Ruleset(), Verdicts: verdicts, Fingerprint: h.Contents.Compute, Scan: h.Contents.Scan,
-			ApplyVerdict: h.Contents.Apply,
+			IsRule: contents.IsRule, Ruleset: h.Contents.Ruleset(), Verdicts: c.known.Verdicts, Fingerprint: h.Contents.Compute,
+			Scan: h.Contents.Scan, ApplyVerdict: h.Contents.Apply,
 		},
 		Activity: h.Activity, PolicyPath: c.policyPath, Acknowledge: c.acknowledge, SetEnvironment: h.SetEnvironment, SetPolicies: c.setPolicies,
 	})
 	set := c.Policies()
 	h.Registry.Prepare(func(in *registry.Inputs) {
 		in.Policies.Workspace = set
-		in.Judges = []func() registry.Judge{h.State.Refusals.Judge, h.Contents.Judge}
+		in.Judges = []func() registry.Judge{c.known.Judge, h.Contents.Judge}
 	})
-	return c, nil
+	made := sidecar.OpenChanges{
+		Installer: c.Service, Changes: c.Service, Versions: c.installed.Versions, Diff: c.installed.Diff, Environment: c.Environment,
+		Conditions: c.conditions, Recover: c.recover, ExpireUploads: func(context.Context) error { return nil },
+	}
+	if c.uploads != nil {
+		made.Uploads, made.ExpireUploads = c.uploads, c.uploads.Run
+	}
+	return made, nil
 }
 
 // openInstalls opens what moves skills.
-func (c *Changes) openInstalls(ctx context.Context) (admin.InstallOptions, error) {
-	s, dir := c.h.Settings, c.h.State.dir
+func (c *changes) openInstalls(ctx context.Context) (admin.InstallOptions, error) {
+	s, dir := c.h.Settings, c.dir
 	most := s.Install.MaxCompressedBytes
 	o := admin.InstallOptions{
 		Archive:       archive.Limits{MaxUncompressed: unpacked * most, MaxFile: most / 2, MaxEntries: maxEntries},
@@ -131,16 +123,16 @@ func (c *Changes) openInstalls(ctx context.Context) (admin.InstallOptions, error
 	}
 	// Repaired even where nothing may be installed any more: what is half done is so all the same.
 	var err error
-	if c.Installed, err = install.Open(ctx, install.Options{
+	if c.installed, err = install.Open(ctx, install.Options{
 		Rules: rules, Trust: s.Trust.Install, Scan: c.h.Contents.ScanOptions(pannier.SourceWorkspace), Scratch: scratch, Logger: c.h.Logger,
 	}); err != nil {
 		return o, fmt.Errorf("open what is installed: %w", err)
 	}
-	o.Store = c.Installed
+	o.Store = c.installed
 	if o.Refused = c.refused(); o.Refused == nil {
 		o.Spool = filepath.Join(dir, uploadsDir)
-		if c.Uploads, c.spoolErr = c.openUploads(o.Spool, most); c.spoolErr == nil {
-			o.HoldUpload = c.Uploads.Hold
+		if c.uploads, c.spoolErr = c.openUploads(o.Spool, most); c.spoolErr == nil {
+			o.HoldUpload = c.uploads.Hold
 		}
 		o.Refused = c.refused()
 	}
@@ -151,11 +143,11 @@ func (c *Changes) openInstalls(ctx context.Context) (admin.InstallOptions, error
 }
 
 // refused says why nothing is installed here.
-func (c *Changes) refused() *pannier.Refusal {
+func (c *changes) refused() *pannier.Refusal {
 	switch {
 	case !c.h.Settings.Install.Enabled:
 		return &pannier.Refusal{Code: "install.disabled", Message: "installing is disabled by the settings", Hint: "set install.enabled to true, and restart"}
-	case c.h.State.dir == "":
+	case c.dir == "":
 		return &pannier.Refusal{
 			Code: "install.unavailable", Message: "the state is kept in memory, so that an installation could not be audited for good",
 			Hint: "give the sidecar a state directory with --state-dir",
@@ -166,13 +158,13 @@ func (c *Changes) refused() *pannier.Refusal {
 	return nil
 }
 
-func (c *Changes) openUploads(dir string, most int64) (*upload.Store, error) {
+func (c *changes) openUploads(dir string, most int64) (*upload.Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make room for uploads: %w", err)
 	}
 	pending := max(pendingBytes, pendingArchives*most)
 	return upload.Open(upload.Options{
-		Dir: dir, Values: c.h.State.store, Logger: c.h.Logger, Registerer: c.h.Registerer,
+		Dir: dir, Values: c.store, Logger: c.h.Logger, Registerer: c.h.Registerer,
 		Limits: pannier.UploadLimits{
 			RecommendedChunk: min(recommendedChunk, most), MaxChunk: min(maxChunk, most),
 			MaxCompressed: most, MaxUnpacked: unpacked * most,
@@ -183,7 +175,7 @@ func (c *Changes) openUploads(dir string, most int64) (*upload.Store, error) {
 }
 
 // policyPath returns the directory that a policy of a key is about; see [admin.Options.PolicyPath].
-func (c *Changes) policyPath(key pannier.PolicyKey) string {
+func (c *changes) policyPath(key pannier.PolicyKey) string {
 	if s := c.h.Registry.Current(); s != nil {
 		if e, ok := s.Holder(key); ok {
 			return e.Path
@@ -197,13 +189,13 @@ func (c *Changes) policyPath(key pannier.PolicyKey) string {
 }
 
 // setPolicies hands the workspace layer of policy to the registry, and returns the snapshot that shows it.
-func (c *Changes) setPolicies(set map[pannier.PolicyKey]pannier.PolicyEntry) *pannier.Snapshot {
+func (c *changes) setPolicies(set map[pannier.PolicyKey]pannier.PolicyEntry) *pannier.Snapshot {
 	return c.h.Registry.Update(func(in *registry.Inputs) { in.Policies.Workspace = set })
 }
 
 // acknowledge ends a condition that lasts until an operator acknowledges it.
-func (c *Changes) acknowledge(condition string) (*pannier.Snapshot, error) {
-	known, err := c.h.State.Refusals.Acknowledge(condition)
+func (c *changes) acknowledge(condition string) (*pannier.Snapshot, error) {
+	known, err := c.known.Acknowledge(condition)
 	switch {
 	case err != nil:
 		return nil, err
@@ -213,20 +205,20 @@ func (c *Changes) acknowledge(condition string) (*pannier.Snapshot, error) {
 	return c.h.Registry.Current(), nil
 }
 
-// Conditions returns what health says of installations.
-func (c *Changes) Conditions() (conditions []pannier.Condition) {
+// conditions returns what health says of installations.
+func (c *changes) conditions() (conditions []pannier.Condition) {
 	if c.spoolErr != nil {
 		conditions = append(conditions, pannier.Condition{
 			Code: "installs_unavailable", Severity: pannier.SeverityWarning, Subject: "state",
 			Message: "nothing can be installed: " + c.spoolErr.Error(), Hint: spoolHint,
 		})
 	}
-	return append(conditions, c.Installed.Unsettled()...)
+	return append(conditions, c.installed.Unsettled()...)
 }
 
-// Recover scans skills until no policy and no block is lost any more.
-func (c *Changes) Recover(ctx context.Context) error {
-	return c.h.State.Refusals.Recover(ctx, refusals.Recovery{
+// recover scans skills until no policy and no block is lost any more.
+func (c *changes) recover(ctx context.Context) error {
+	return c.known.Recover(ctx, refusals.Recovery{
 		Registry: c.h.Registry,
 		Scan: func(ctx context.Context, s *pannier.Skill) error {
 			report, _, err := c.Scan(ctx, pannier.Actor{Kind: pannier.ActorSidecar}, s, pannier.ScanRequest{})
@@ -237,12 +229,4 @@ func (c *Changes) Recover(ctx context.Context) error {
 		},
 		Recovered: func() { c.setPolicies(c.Policies()) },
 	})
-}
-
-// ExpireUploads removes abandoned uploads until ctx is done.
-func (c *Changes) ExpireUploads(ctx context.Context) error {
-	if c.Uploads == nil {
-		return nil
-	}
-	return c.Uploads.Run(ctx)
 }

@@ -3,6 +3,7 @@ package changes
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 
 	"pannier"
 	"pannier/admin/audit"
@@ -10,57 +11,51 @@ import (
 	"pannier/admin/refusals"
 	"pannier/internal/policyfile"
 	"pannier/internal/state"
+	"pannier/sidecar"
 )
 
-// The codes of conditions that have series and exceptions of their own.
-const (
-	CodeLost        = refusals.CodeLost
-	CodeAuditBroken = audit.CodeBroken
-)
-
-// State is what the next process finds of changes: the audit log, policy and blocks.
-type State struct {
-	Audit    *audit.Log
-	Refusals *refusals.State
-	dir      string
-	store    *state.Guarded
-}
-
-// StateOptions configure a [State]; its Audit is set by [OpenState].
-type StateOptions = refusals.Options
-
-// OpenState opens the state in a directory, or in memory where o.Dir is empty. It does not fail if the audit log cannot be opened:
-// changes are refused until it can.
-func OpenState(o StateOptions) (*State, error) {
-	s := &State{dir: o.Dir, store: o.Store}
-	log := audit.Options{Logger: o.Logger, CheckPlace: o.Store.CheckPlace}
-	if o.Dir != "" {
-		log.Dir = AuditDirectory(o.Dir)
+// Module is the module of a sidecar. It does not fail if the audit log cannot be opened: changes are refused until it can.
+func Module(h sidecar.StateHost) (sidecar.ChangesState, error) {
+	log := audit.Options{Logger: h.Logger, CheckPlace: h.Store.CheckPlace}
+	if h.Dir != "" {
+		log.Dir = AuditDirectory(h.Dir)
 	}
-	var err error
-	if s.Audit, err = audit.Open(log); err != nil {
-		o.Logger.Error("changes are refused, because they cannot be audited", "error", err)
+	entries, err := audit.Open(log)
+	if err != nil {
+		h.Logger.Error("changes are refused, because they cannot be audited", "error", err)
 	}
-	o.Audit = s.Audit
-	if s.Refusals, err = refusals.Open(o); err != nil {
-		_ = s.Audit.Close()
-		return nil, err
+	known, err := refusals.Open(refusals.Options{
+		Dir: h.Dir, ReadFrom: h.ReadFrom, Store: h.Store, Audit: entries, Logger: h.Logger, Inaccessible: h.Inaccessible, Unread: h.Unread,
+	})
+	if err != nil {
+		return sidecar.ChangesState{}, errors.Join(err, entries.Close())
 	}
-	return s, nil
+	return sidecar.ChangesState{
+		Audit: entries, Verdicts: known.Verdicts,
+		Conditions: func() []pannier.Condition { return slices.Concat(entries.Conditions(), known.Conditions()) },
+		Tend: func(tried bool) {
+			if tried {
+				entries.Retry(state.NoSpace)
+			}
+			known.FinishStart()
+		},
+		Close: func() error { return errors.Join(known.Close(), entries.Close()) },
+		Open:  opener{h.Dir, h.Store, entries, known}.open,
+	}, nil
 }
 
 // AuditDirectory returns the directory of the audit log in a state directory.
 func AuditDirectory(dir string) string { return filepath.Join(dir, audit.Dir) }
 
-// ReadPolicies returns the policies in the state directory of a sidecar that may be running. What cannot be read is left out: the
-// reader need not be the user of the sidecar.
+// ReadPolicies returns the policies in the state directory of a sidecar that may be running, none where dir is empty. What cannot be
+// read is left out: the reader need not be the user of the sidecar.
 func ReadPolicies(dir string) map[pannier.PolicyKey]pannier.PolicyEntry {
+	if dir == "" {
+		return nil
+	}
 	found, _, _ := policyfile.Load(dir)
 	if kept, err := policy.Open(policyfile.New(found)); err == nil {
 		return kept.All()
 	}
 	return nil
 }
-
-// Close closes the policy file and the audit log.
-func (s *State) Close() error { return errors.Join(s.Refusals.Close(), s.Audit.Close()) }

@@ -14,6 +14,7 @@ import (
 
 	"pannier"
 	"pannier/admin/audit"
+	"pannier/admin/changes"
 	"pannier/config"
 	"pannier/internal/plain"
 	"pannier/publish/client"
@@ -74,7 +75,7 @@ func auditDirectory(s config.Settings) (string, error) {
 		return "", failure("the state is kept in memory; the audit log is not on disk",
 			"name the sidecar's directory with PANNIER_STATE_DIR")
 	}
-	return sidecar.AuditDirectory(s), nil
+	return changes.AuditDirectory(sidecar.StateDirectory(s)), nil
 }
 
 func unreadableAudit(err error) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pannier/admin/changes"
 	"pannier/config"
 	"pannier/internal/logpipe"
 	"pannier/publish/client"
@@ -130,7 +131,7 @@ func (p *program) forwardMCP(ctx context.Context, s config.Settings, c *client.C
 // serveOwnMCP serves the workspace by a sidecar in this process.
 func (p *program) serveOwnMCP(ctx context.Context, s config.Settings) error {
 	own, err := sidecar.New(sidecar.Options{
-		Settings: s, Environ: p.environ, Build: build(), LogTo: p.err, Modules: modules(), Private: true,
+		Settings: s, Environ: p.environ, Build: build(), LogTo: p.err, Changes: changes.Module, Modules: modules(), Private: true,
 		NewLogger: p.mcpLogger(s),
 	})
 	if err != nil {

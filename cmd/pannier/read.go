@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"pannier"
+	"pannier/admin/changes"
 	"pannier/config"
 	"pannier/internal/plain"
 	"pannier/publish/api"
@@ -26,7 +27,9 @@ func (p *program) reading(ctx context.Context, do request) error {
 		if err := requireDirectory(s); err != nil {
 			return err
 		}
-		d, err := sidecar.ReadDirectory(ctx, sidecar.DirectoryOptions{Settings: s, Environ: p.environ, Brief: p.listing && !p.json})
+		d, err := sidecar.ReadDirectory(ctx, sidecar.DirectoryOptions{
+			Settings: s, Environ: p.environ, Policies: changes.ReadPolicies(sidecar.StateDirectory(s)), Brief: p.listing && !p.json,
+		})
 		if err != nil {
 			return err
 		}
@@ -140,7 +143,7 @@ func (p *program) changing(ctx context.Context, do request) error {
 		log := hclog.New(logOptions(s, p.err))
 		log.SetLevel(hclog.Error) // the result reports success
 		// The state of the workspace is locked, so that the change is audited and no sidecar starts meanwhile.
-		handler, end, err := sidecar.ChangeDirectory(ctx, s, p.environ, log)
+		handler, end, err := sidecar.ChangeDirectory(ctx, s, p.environ, changes.Module, log)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"pannier/admin/changes"
 	"pannier/sidecar"
 )
 
@@ -41,7 +42,7 @@ each change, push and problem. Elsewhere, and with --log-format=text or json, it
 			if err != nil {
 				return err
 			}
-			o := sidecar.Options{Settings: s, Environ: p.environ, Build: build(), LogTo: p.err, Modules: modules()}
+			o := sidecar.Options{Settings: s, Environ: p.environ, Build: build(), LogTo: p.err, Changes: changes.Module, Modules: modules()}
 			stops := []os.Signal{syscall.SIGTERM, syscall.SIGINT}
 			if onTerminal {
 				stops = append(stops, syscall.SIGHUP)
