@@ -144,7 +144,7 @@ func (s *Service) check(ctx context.Context, needed Scope) *pannier.Refusal {
 	}
 	scope := s.ScopeOf(c)
 	switch {
-	case scope.Includes(needed), needed == ScopeCall && c.Token == "" && slices.Contains(s.Rights.CallUIDs, c.UID):
+	case scope.Includes(needed), needed == ScopeCall && c.Token == "" && slices.Contains(s.Rights.CallUIDs, c.UID) && (c.Limit == "" || c.Limit.Includes(ScopeCall)):
 		return nil
 	case c.Token != "":
 		return refuse(CodeForbidden, "the token "+c.Token+" has the scope "+string(scope)+", and this takes "+string(needed), "ask with a token of the scope "+string(needed))

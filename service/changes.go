@@ -43,19 +43,33 @@ func (s *Service) Install(ctx context.Context, req pannier.InstallRequest, src p
 	return result, err
 }
 
-// InstallSeveral puts each skill of an archive into the workspace.
-func (s *Service) InstallSeveral(ctx context.Context, req pannier.InstallSeveral, src pannier.InstallSource) ([]pannier.InstalledFolder, error) {
+// InstallSeveral puts each skill of an archive into the workspace, and returns what came of each.
+func (s *Service) InstallSeveral(ctx context.Context, req pannier.InstallSeveral, src pannier.InstallSource) (list pannier.FolderList, err error) {
 	folders, err := s.Installer.InstallSeveral(ctx, ActorFrom(ctx), req, src)
-	if req.DryRun {
-		return folders, err
-	}
-	for _, f := range folders {
-		s.countInstalled(f.Result.Status, f.Err)
-	}
 	if err != nil {
-		s.countInstalled("", err)
+		if !req.DryRun {
+			s.countInstalled("", err)
+		}
+		return list, err
 	}
-	return folders, err
+	list.Results = []pannier.FolderResult{}
+	for _, f := range folders {
+		if !req.DryRun {
+			s.countInstalled(f.Result.Status, f.Err)
+		}
+		result := pannier.FolderResult{Path: f.Path, Slug: f.Slug, OK: f.Err == nil}
+		if result.OK {
+			result.Result = &f.Result
+		} else {
+			problem, ok := s.Problem(f.Path, f.Err)
+			if !ok {
+				problem = s.Unexpected(f.Path, f.Err)
+			}
+			result.Error = &problem
+		}
+		list.Results = append(list.Results, result)
+	}
+	return list, nil
 }
 
 func (s *Service) countInstalled(status pannier.InstallStatus, err error) {
@@ -173,4 +187,14 @@ func (s *Service) PermitTool(now *pannier.Snapshot, tool *pannier.RuntimeTool) *
 		return &pannier.ToolError{Code: pannier.ToolNoRunner, Message: "only a running sidecar calls tools of skills", Hint: "start \"pannier run\""}
 	}
 	return s.Tools.Permit(now, tool)
+}
+
+// ParseExpected reads a fingerprint that a parameter gives.
+func ParseExpected(parameter, text string) (pannier.Digest, error) {
+	digest, err := pannier.ParseFingerprint(text)
+	if err != nil {
+		return digest, refuse("invalid_parameter."+parameter, "invalid "+parameter+": "+err.Error(),
+			"give the fingerprint of the skill as it was listed, sha256: and 64 hexadecimal digits; leave the parameter out to accept any")
+	}
+	return digest, nil
 }

@@ -22,6 +22,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
@@ -54,36 +55,37 @@ type Commands struct {
 	Find func(s *pannier.Snapshot, name string) (pannier.FoundCommand, bool)
 }
 
-// Options are what a service composes. All but the ones marked optional are needed for what uses them.
+// Reading are what reads the directories of skills. All but the ones marked optional are needed for what uses them.
+type Reading struct {
+	Texts Texts
+	// OpenFile opens a file below a skill directory. It fails with a [pannier.FileError] where there is none to serve, and else as
+	// [Texts].Read does.
+	OpenFile func(ctx context.Context, s *pannier.Skill, path string) (File, error)
+	// Inspect looks into a skill directory; optional. It fails as [Texts] do.
+	Inspect func(context.Context, *pannier.Skill) (pannier.Inspection, error)
+	// Directory returns the directory of a skill as the agent sees it.
+	Directory func(*pannier.Skill) string
+	// Versions returns the versions of a skill, Diff what changed from the one before to the one that is there; both optional.
+	Versions func(context.Context, *pannier.Skill) (pannier.VersionList, error)
+	Diff     func(context.Context, *pannier.Skill) (pannier.VersionDiff, error)
+	// Blocks reports whether a security scan blocks a skill with a fingerprint; optional.
+	Blocks func(*pannier.Skill, pannier.Digest) bool
+	// Contents are what is known of skill directories beside the snapshot; optional.
+	Contents Contents
+}
+
+// Options are what a service composes. All but the ones marked optional are needed.
 type Options struct {
 	// Snapshot returns the newest snapshot, nil before the first.
 	Snapshot func() *pannier.Snapshot
 	// Rescan looks at the disk again. With wait it returns the snapshot that is served once a scan has ended that began
 	// after the call; without, the newest at once.
 	Rescan func(ctx context.Context, wait bool) (*pannier.Snapshot, error)
-	Texts  Texts
-	// OpenFile opens a file below a skill directory. It fails with a [pannier.FileError] where there is none to serve, and else as
-	// [Texts].Read does.
-	OpenFile func(ctx context.Context, s *pannier.Skill, path string) (File, error)
-	// Directory returns the directory of a skill as the agent sees it.
-	Directory func(*pannier.Skill) string
+	Reading
 	// Commands are what people can give to the agent by name; the zero value is none.
 	Commands Commands
 	// Ranked returns the skills that have words of a text, the most relevant first.
 	Ranked func(s *pannier.Snapshot, text string) []pannier.Found
-	// Versions returns the versions of a skill, Diff what changed from the one before to the one that is there; both optional.
-	Versions func(context.Context, *pannier.Skill) (pannier.VersionList, error)
-	Diff     func(context.Context, *pannier.Skill) (pannier.VersionDiff, error)
-	// Blocks reports whether a security scan blocks a skill with a fingerprint; optional.
-	Blocks func(*pannier.Skill, pannier.Digest) bool
-	// Mask masks the secrets in the arguments of an invocation; optional.
-	Mask func(string) string
-	// Emit takes events; optional.
-	Emit func(pannier.EventType, any)
-	// Inspect looks into a skill directory; optional. It fails as [Texts] do.
-	Inspect func(context.Context, *pannier.Skill) (pannier.Inspection, error)
-	// Contents are what is known of skill directories beside the snapshot; optional.
-	Contents Contents
 	// Environment returns what skills are judged by, with the time that it was found out. Without it, that of the snapshot is.
 	Environment func() pannier.Environment
 
@@ -94,10 +96,14 @@ type Options struct {
 	Tools     Tools
 	// Installed is called with what came of an installation that was no dry run; optional.
 	Installed func(pannier.InstallStatus, error)
+
+	// Rights are what users of the unix socket may do.
+	Rights Rights
 	// Audit is the audit log; optional.
 	Audit AuditLog
-	// Rights are what users of the unix socket may do.
-	Rights     Rights
+	// Emit takes events; optional. Mask masks the secrets in the arguments of an invocation; optional.
+	Emit       func(pannier.EventType, any)
+	Mask       func(string) string
 	Registerer prometheus.Registerer // optional
 	Logger     hclog.Logger          // optional
 }
@@ -162,6 +168,9 @@ type Uploads interface {
 	Status(ctx context.Context, owner, id string) (pannier.Upload, error)
 	Limits() pannier.UploadLimits
 }
+
+// MaxToolCall is how long a call can take in all: the wait for its turn, and the longest timeout.
+const MaxToolCall = 10 * time.Minute
 
 // Tools call tools of skills.
 type Tools interface {

@@ -19,6 +19,7 @@ import (
 	"pannier/config"
 	"pannier/contents"
 	"pannier/internal/journal"
+	"pannier/publish/answer"
 	"pannier/publish/api"
 	"pannier/publish/turn"
 	"pannier/registry"
@@ -127,8 +128,10 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Opt
 	turns := c.turnOptions(decides)
 	turns.Resources, turns.Peers, turns.Events.Emit, turns.Registerer = c.resources, c.platforms.peers, c.events.Offer, reg
 	o := api.Options{
-		Service: decides, Turns: turn.New(turns), Card: c.card, Health: c.health, Alive: c.alive, Watched: c.isReady, Peers: c.platforms.peers,
-		CardStatus: c.platforms.cards, Stats: c.stats.read, RPC: c.rpc(), MaxArchiveBytes: c.settings.Install.MaxCompressedBytes,
+		Service: decides, Turns: turn.New(turns), Shared: &answer.Shared{}, MaxArchiveBytes: c.settings.Install.MaxCompressedBytes,
+		Reports: api.Reports{
+			Health: c.health, Stats: c.stats.read, Alive: c.alive, Watched: c.isReady, Card: c.card, CardStatus: c.platforms.cards, Peers: c.platforms.peers,
+		},
 		Events: &api.EventSource{
 			Follow: func(after uint64) api.EventReader { return c.state.journal.Follow(after) }, Last: c.events.Last, WorkspaceID: c.settings.WorkspaceID,
 			Whole: func(s *pannier.Snapshot) pannier.CatalogUpdated { return registry.Diff(nil, s, c.rules) },
@@ -161,8 +164,9 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Opt
 	for _, p := range c.parts {
 		o.Routes = append(o.Routes, p.Routes...)
 	}
+	o.RPC = c.rpc(o)
 	h := api.New(o)
-	c.garbage.onQuiet = h.DropLists
+	c.garbage.onQuiet = o.Shared.DropLarge
 	return h, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"pannier/contents"
 	"pannier/loader/fingerprint"
 	"pannier/publish/api"
+	"pannier/publish/rpc"
 	"pannier/publish/turn"
 	"pannier/registry"
 	"pannier/service"
@@ -71,7 +72,7 @@ func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) 
 	}
 	rules := h.turnRules()
 	return &Directory{
-		Handler: api.New(api.Options{Service: decides, Turns: turn.New(turns), Card: h.card, Health: noHealth}), Service: decides, Snapshot: s, Rules: h.rules, Resources: h.loader.Resources, Tools: rules.Tools,
+		Handler: newDirectoryHandler(api.Options{Service: decides, Turns: turn.New(turns), Reports: api.Reports{Card: h.card}}), Service: decides, Snapshot: s, Rules: h.rules, Resources: h.loader.Resources, Tools: rules.Tools,
 		Fingerprint: func(ctx context.Context, s *pannier.Skill) (pannier.Digest, error) {
 			print, err := contents.Print(ctx, h.rules, s, fingerprint.Options{})
 			return print.Digest, err
@@ -79,8 +80,12 @@ func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) 
 	}, nil
 }
 
-// noHealth stands in for the health of a directory: only a running sidecar has one.
-func noHealth() pannier.Health { return pannier.Health{} }
+// newDirectoryHandler returns what answers for a directory. Only a running sidecar has health.
+func newDirectoryHandler(o api.Options) *api.Handler {
+	o.Health = func() pannier.Health { return pannier.Health{} }
+	o.RPC = rpc.NewSkills(rpc.Skills{Service: o.Service, Turns: o.Turns, Logger: o.Service.Logger})
+	return api.New(o)
+}
 
 // ChangeDirectory opens a workspace for changes while no sidecar runs for it. It holds the state of the workspace until end is
 // called, as a sidecar does, so that changes are audited and no sidecar starts meanwhile.
@@ -104,10 +109,9 @@ func ChangeDirectory(ctx context.Context, s config.Settings, environ []string, o
 	so := c.serviceOptions()
 	so.Rescan = func(ctx context.Context, _ bool) (*pannier.Snapshot, error) { return look(ctx) }
 	decides := service.New(so)
-	o := api.Options{
-		Service: decides, Turns: turn.New(c.turnOptions(decides)), Card: c.card, Health: noHealth, MaxArchiveBytes: s.Install.MaxCompressedBytes,
-	}
-	return api.New(o), func() { state.close(true) }, nil
+	return newDirectoryHandler(api.Options{
+		Service: decides, Turns: turn.New(c.turnOptions(decides)), Reports: api.Reports{Card: c.card}, MaxArchiveBytes: s.Install.MaxCompressedBytes,
+	}), func() { state.close(true) }, nil
 }
 
 // StateDirectory returns the directory of the state of a workspace, empty where it is kept in memory.

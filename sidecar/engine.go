@@ -201,16 +201,18 @@ func (e *engine) reportEnvironmentChange() {
 // serviceOptions returns what decides about contents of skills; the caller adds what only a sidecar has.
 func (e *engine) serviceOptions() service.Options {
 	o := service.Options{
-		Snapshot: e.registry.Current, Texts: e.loader, Commands: service.Commands{List: resolve.Commands, Find: resolve.Command},
-		Ranked: e.resolver.Find, Inspect: e.loader.Inspect, Environment: e.environments.effective,
-		OpenFile: func(ctx context.Context, s *pannier.Skill, path string) (service.File, error) {
-			f, err := e.loader.Open(ctx, s, path)
-			if err != nil {
-				return nil, err
-			}
-			return f, nil
+		Snapshot: e.registry.Current, Commands: service.Commands{List: resolve.Commands, Find: resolve.Command}, Ranked: e.resolver.Find,
+		Environment: e.environments.effective, Reading: service.Reading{
+			Texts: e.loader, Inspect: e.loader.Inspect,
+			OpenFile: func(ctx context.Context, s *pannier.Skill, path string) (service.File, error) {
+				f, err := e.loader.Open(ctx, s, path)
+				if err != nil {
+					return nil, err
+				}
+				return f, nil
+			},
+			Directory: func(s *pannier.Skill) string { return filepath.Dir(prompt.Location(s, e.agentWorkspace())) },
 		},
-		Directory: func(s *pannier.Skill) string { return filepath.Dir(prompt.Location(s, e.agentWorkspace())) },
 	}
 	if !e.settings.TurnEvents.Text {
 		o.Mask = scan.MaskSecrets

@@ -7,15 +7,17 @@ import (
 
 	"pannier"
 	"pannier/publish/api"
+	"pannier/publish/rpc"
 	"pannier/registry/resolve"
 )
 
-// rpc is what the JSON-RPC of the socket takes beside what the routes do.
-func (c *core) rpc() api.RPC {
-	return api.RPC{
-		WorkspaceID: c.settings.WorkspaceID, Workspace: c.settings.Workspace, MinimumTrust: c.settings.Trust.Minimum,
-		ToolTrust: toolTrust(c.settings.Tools), Rejection: resolve.Rejection, Updated: c.modified, Subscribe: c.registry.Subscribe,
-	}
+// rpc returns what answers JSON-RPC.
+func (c *core) rpc(o api.Options) *rpc.Server {
+	return rpc.NewSkills(rpc.Skills{
+		Service: o.Service, Turns: o.Turns, Shared: o.Shared, WorkspaceID: c.settings.WorkspaceID, Workspace: c.settings.Workspace,
+		MinimumTrust: c.settings.Trust.Minimum, ToolTrust: toolTrust(c.settings.Tools), Rejection: resolve.Rejection, Updated: c.modified,
+		Subscribe: c.registry.Subscribe, MaxConns: api.CapacityNow().WebSockets, Logger: o.Logger, Registerer: o.Registerer,
+	})
 }
 
 // modified returns when the SKILL.md of a skill was last written, or the directory of one that has none. The zero time is

@@ -11,6 +11,7 @@ import (
 	"pannier"
 	"pannier/config"
 	"pannier/publish/api"
+	"pannier/publish/rpc"
 	"pannier/service"
 )
 
@@ -32,7 +33,11 @@ type startupHandler struct {
 
 func newStartupHandler(s config.Settings, b Build, reg *prometheus.Registry, alive func() error) *startupHandler {
 	h := &startupHandler{settings: s, build: b, begun: make(chan struct{}), metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: nil})}
-	h.early = api.New(api.Options{Service: service.New(service.Options{Snapshot: h.snapshot}), Health: h.health, Alive: alive, Metrics: h.metrics})
+	decides := service.New(service.Options{Snapshot: h.snapshot})
+	h.early = api.New(api.Options{
+		Service: decides, RPC: rpc.NewSkills(rpc.Skills{Service: decides, Logger: decides.Logger}),
+		Reports: api.Reports{Health: h.health, Alive: alive}, Metrics: h.metrics,
+	})
 	reg.MustRegister(newHealthMetrics(h))
 	return h
 }

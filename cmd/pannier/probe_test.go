@@ -44,7 +44,7 @@ func serveUnready(t *testing.T) (socket string) {
 	ln := must(api.Listen(ctx, socket, 0o600))(t)
 	h := api.New(api.Options{
 		Service: service.New(service.Options{Snapshot: func() *pannier.Snapshot { return nil }}),
-		Alive:   func() error { return errors.New("the loop stands") },
+		Reports: api.Reports{Alive: func() error { return errors.New("the loop stands") }},
 	})
 	ended := make(chan error)
 	go func() { ended <- api.Serve(ctx, ln, h, hclog.NewNullLogger()) }()

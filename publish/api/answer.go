@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"pannier/publish/answer"
+	"pannier/service"
 
 	"pannier"
 )
@@ -30,55 +31,30 @@ const statusClientClosed = 499
 
 // fail writes an error as a problem (RFC 9457), with what the caller can do about it.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil && h.statusOf(r, err) == nil {
+	problem, expected := h.problemOf(r, err)
+	if !expected && r.Context().Err() != nil {
 		w.WriteHeader(statusClientClosed)
 		return
 	}
-	e := h.problemOf(r, err)
-	doc, _ := json.Marshal(e.document(err))
-	if e.status == http.StatusServiceUnavailable {
+	if !expected {
+		problem = h.Service.Unexpected(r.URL.EscapedPath(), err)
+	}
+	doc, _ := json.Marshal(problem)
+	if problem.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(e.status)
+	w.WriteHeader(problem.Status)
 	w.Write(append(doc, '\n'))
 }
 
-// problemOf is [Handler.statusOf] with the status of an unexpected error, which is logged.
-func (h *Handler) problemOf(r *http.Request, err error) *statusError {
-	if e := h.statusOf(r, err); e != nil {
-		return e
+// problemOf returns how an error is reported; false of one that is neither a refusal nor expected.
+func (h *Handler) problemOf(r *http.Request, err error) (pannier.ErrorDocument, bool) {
+	if e, ok := errors.AsType[*statusError](err); ok {
+		return service.NewProblem(e.status, e.code, e.detail, e.hint), true
 	}
-	h.Logger.Error("request failed", "path", r.URL.EscapedPath(), "error", err)
-	return &statusError{http.StatusInternalServerError, "internal", "the request failed: " + err.Error(), hintLog}
-}
-
-// document returns the problem that an error is told as.
-func (e *statusError) document(err error) pannier.ErrorDocument {
-	doc := pannier.ErrorDocument{
-		Type: "about:blank", Title: http.StatusText(e.status), Status: e.status, Code: e.code,
-		Detail: strings.ReplaceAll(e.detail, "\n", "; "), Hint: e.hint, // joined errors are several lines
-	}
-	if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
-		doc.Conflict, doc.Findings, doc.Reasons = refusal.Conflict, refusal.Findings, refusal.Reasons
-	}
-	return doc
-}
-
-const hintLog = "the sidecar's log says more"
-
-// statusOf returns the status, the code and the text of an error; nil of one that is neither a refusal nor expected.
-func (h *Handler) statusOf(r *http.Request, err error) *statusError {
-	if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
-		return &statusError{classOf(refusal.Code).status, refusal.Code, refusal.Message, refusal.Hint}
-	}
-	if errors.Is(err, pannier.ErrNotAudited) {
-		h.Logger.Error("refused, because it could not be audited", "path", r.URL.EscapedPath(), "error", err)
-		return &statusError{http.StatusServiceUnavailable, "not_audited", "nothing was changed, because " + err.Error(), "make room in the state directory, or make it writable"}
-	}
-	e, _ := errors.AsType[*statusError](err)
-	return e
+	return h.Service.Problem(r.URL.EscapedPath(), err)
 }
 
 // WriteJSON answers a request with a value, and with its ETag where it is a GET.
@@ -250,7 +226,7 @@ func (p *probeWriter) WriteHeader(int) {}
 
 // writeShared answers with what every caller of the same question gets.
 func (h *Handler) writeShared(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot, question string, make func() (answer.Encoded, error)) error {
-	encoded, err := h.shared.Of(s, h.Service.Contents.Version(), question, make)
+	encoded, err := h.Shared.Of(s, h.Service.Contents.Version(), question, make)
 	if err == nil {
 		writeEncoded(w, r, "application/json", encoded)
 	}

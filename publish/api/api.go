@@ -24,11 +24,27 @@ import (
 	"pannier"
 	"pannier/internal/onetime"
 	"pannier/publish/answer"
-	"pannier/publish/api/rpc"
 	"pannier/publish/card"
 	"pannier/publish/turn"
 	"pannier/service"
 )
+
+// Reports are what the sidecar tells of itself. All but Health are optional.
+type Reports struct {
+	// Health returns what is wrong, Stats what happened within the last hour.
+	Health func() pannier.Health
+	Stats  func() pannier.Stats
+	// Alive returns why a restart would help, for /livez.
+	Alive func() error
+	// Watched reports whether all of the workspace is watched, for /readyz.
+	Watched func() bool
+	// Card returns the agent card of the newest snapshot. It is not called before the first, and needed from then on.
+	Card func() card.Card
+	// CardStatus returns what the platforms hold.
+	CardStatus func() pannier.CardStatus
+	// Peers returns the workspaces that the agent can delegate to, in their order. What it returns is not changed.
+	Peers func() []pannier.Peer
+}
 
 // Options are what the handler composes. All but the ones marked optional are needed.
 type Options struct {
@@ -36,26 +52,17 @@ type Options struct {
 	Service *service.Service
 	// Turns answers turns; it is not needed by a handler without a snapshot.
 	Turns *turn.Turns
-	// Card returns the agent card of the newest snapshot. It is not called before the first.
-	Card func() card.Card
-	// Health returns what is wrong.
-	Health func() pannier.Health
-	// Peers returns the workspaces that the agent can delegate to, in their order; optional. What it
-	// returns is not changed.
-	Peers func() []pannier.Peer
-	// CardStatus returns what the platforms hold, Stats what happened within the last hour; both optional.
-	CardStatus func() pannier.CardStatus
-	Stats      func() pannier.Stats
+	Reports
 	// MaxArchiveBytes bounds the body of an installation.
 	MaxArchiveBytes int64
 
-	// RPC are the options of JSON-RPC alone; the zero value leaves out what depends on them.
+	// RPC answers JSON-RPC; optional.
 	RPC RPC
+	// Shared keeps encoded lists; optional.
+	Shared *answer.Shared
 	// Routes are those of modules.
 	Routes []Route
 
-	Alive      func() error          // optional: returns why a restart would help, for /livez
-	Watched    func() bool           // optional: reports whether all of the workspace is watched, for /readyz
 	Events     *EventSource          // optional: serves the event stream
 	Metrics    http.Handler          // optional: serves /metrics
 	Registerer prometheus.Registerer // optional
@@ -72,19 +79,19 @@ type Handler struct {
 	capacity    Capacity
 	streams     atomic.Int64 // event streams that are open
 	frames      frames
-	shared      answer.Shared
-	calls       *rpc.Server
 	tickets     *onetime.Store[ticketHolder]
 }
 
 // New returns a handler.
 func New(o Options) *Handler {
 	o.Logger = cmp.Or(o.Logger, hclog.NewNullLogger())
+	if o.Shared == nil {
+		o.Shared = &answer.Shared{}
+	}
 	h := &Handler{
 		Options: o, mux: http.NewServeMux(), routes: map[string]route{}, capacity: CapacityNow(),
 		metrics: newMetrics(o.Registerer), tickets: onetime.New[ticketHolder](ticketTTL),
 	}
-	h.calls = h.newRPC()
 	h.openAPIText = sync.OnceValues(func() (answer.Encoded, error) { return answer.Of(h.openAPI()) })
 	for _, route := range slices.Concat(routes(), moduleRoutes(o.Routes)) {
 		if route.has == nil || route.has(&h.Options) {
@@ -94,9 +101,6 @@ func New(o Options) *Handler {
 	return h
 }
 
-// DropLists drops encoded lists if they are large. The next request for one makes it again.
-func (h *Handler) DropLists() { h.shared.DropLarge() }
-
 const maxRequestBytes = 1 << 20
 
 // ServeHTTP implements [http.Handler].
@@ -104,7 +108,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	found, pattern := h.mux.Handler(r)
 	counted := &countingWriter{ResponseWriter: w, status: http.StatusOK}
 	if r.Body != http.NoBody {
-		r.Body = http.MaxBytesReader(w, r.Body, h.maxBodyBytes(pattern))
+		limit := int64(maxRequestBytes)
+		if len(h.routes[pattern].raw) > 0 {
+			limit = h.MaxArchiveBytes + 1 // so that the installer reports a larger archive
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, limit)
 	}
 	if err := admit(r); err != nil {
 		h.fail(counted, r, h.deny(r, err))

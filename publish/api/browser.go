@@ -37,19 +37,32 @@ const (
 // admit refuses requests of pages that may not call, and takes from the others what marks them as such. It reports whether the
 // request is answered: a preflight is.
 func (b *Browsers) admit(w http.ResponseWriter, r *http.Request) (answered bool, err error) {
-	origins := r.Header["Origin"]
-	switch {
+	origins, own := r.Header["Origin"], "http://"+r.Host
+	if r.TLS != nil {
+		own = "https://" + r.Host
+	}
+	switch header := w.Header(); {
 	case len(origins) == 0:
 		return false, admitProgram(r)
 	case len(origins) > 1:
 		return false, errBrowser
-	case b.Page != nil && isOwnOrigin(r, origins[0]) && b.knowsHost(r):
+	case b.Page != nil && origins[0] == own && b.knowsHost(r):
 	case slices.Contains(b.Origins, origins[0]):
-		allowOrigin(w.Header(), origins[0])
-		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-			answerPreflight(w, r)
-			return true, nil
+		header.Set("Access-Control-Allow-Origin", origins[0])
+		header.Set("Access-Control-Expose-Headers", exposedHeaders)
+		header.Add("Vary", "Origin")
+		if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+			break
 		}
+		header.Set("Access-Control-Allow-Methods", allowedMethods)
+		header.Set("Access-Control-Allow-Headers", allowedHeaders)
+		header.Set("Access-Control-Max-Age", "600")
+		if r.Header.Get("Access-Control-Request-Private-Network") == "true" {
+			header.Set("Access-Control-Allow-Private-Network", "true")
+		}
+		DropBody(w, r)
+		w.WriteHeader(http.StatusNoContent)
+		return true, nil
 	default:
 		return false, errBrowser
 	}
@@ -59,33 +72,6 @@ func (b *Browsers) admit(w http.ResponseWriter, r *http.Request) (answered bool,
 		}
 	}
 	return false, nil
-}
-
-func allowOrigin(header http.Header, origin string) {
-	header.Set("Access-Control-Allow-Origin", origin)
-	header.Set("Access-Control-Expose-Headers", exposedHeaders)
-	header.Add("Vary", "Origin")
-}
-
-func answerPreflight(w http.ResponseWriter, r *http.Request) {
-	header := w.Header()
-	header.Set("Access-Control-Allow-Methods", allowedMethods)
-	header.Set("Access-Control-Allow-Headers", allowedHeaders)
-	header.Set("Access-Control-Max-Age", "600")
-	if r.Header.Get("Access-Control-Request-Private-Network") == "true" {
-		header.Set("Access-Control-Allow-Private-Network", "true")
-	}
-	DropBody(w, r)
-	w.WriteHeader(http.StatusNoContent)
-}
-
-// isOwnOrigin reports whether an origin is that of the request itself.
-func isOwnOrigin(r *http.Request, origin string) bool {
-	scheme := "http://"
-	if r.TLS != nil {
-		scheme = "https://"
-	}
-	return origin == scheme+r.Host
 }
 
 // knowsHost refuses names that were made to point here. With TLS, a browser has compared the name with the certificate. Without, it

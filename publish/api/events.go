@@ -122,27 +122,31 @@ func (s *stream) run(ctx context.Context) error {
 		}
 	}
 	for s.until == 0 || s.after < s.until {
-		e, err := next(ctx, reader)
+		untilPing, cancel := context.WithTimeout(ctx, PingEvery)
+		e, err := reader.Next(untilPing)
+		cancel()
 		switch {
 		case errors.Is(err, pannier.ErrTooOld):
 			reader, err = s.restart()
 		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 			err = s.write([]byte(": ping\n\n"))
 		case err == nil:
-			err = s.send(e)
+			s.after = max(s.after, e.Seq)
+			isCatalog := e.Type == pannier.EventCatalogUpdated
+			if len(s.types) > 0 && !slices.Contains(s.types, string(e.Type)) && !(isCatalog && s.catalogDue) {
+				continue
+			}
+			s.catalogDue = s.catalogDue && !isCatalog
+			var text []byte
+			if text, err = s.handler.frames.of(e); err == nil {
+				err = s.write(text)
+			}
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// next waits for an event, but no longer than until it is time for a ping.
-func next(ctx context.Context, reader EventReader) (pannier.Event, error) {
-	ctx, cancel := context.WithTimeout(ctx, PingEvery)
-	defer cancel()
-	return reader.Next(ctx)
 }
 
 // restart sends the whole catalog in place of events that are no longer stored, and continues after them. The catalog is sent
@@ -166,23 +170,6 @@ func (s *stream) restart() (EventReader, error) {
 		return nil, err
 	}
 	return reader, s.write(text)
-}
-
-func (s *stream) send(e pannier.Event) error {
-	s.after = max(s.after, e.Seq)
-	if !s.wants(e.Type) {
-		return nil
-	}
-	s.catalogDue = s.catalogDue && e.Type != pannier.EventCatalogUpdated
-	text, err := s.handler.frames.of(e)
-	if err != nil {
-		return err
-	}
-	return s.write(text)
-}
-
-func (s *stream) wants(kind pannier.EventType) bool {
-	return s.catalogDue && kind == pannier.EventCatalogUpdated || len(s.types) == 0 || slices.Contains(s.types, string(kind))
 }
 
 // write sends text at once, and gives the caller a bounded time to take it.

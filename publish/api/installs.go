@@ -77,19 +77,6 @@ type promotionBody struct {
 	Summary          string `json:"summary,omitempty"`
 }
 
-func (h *Handler) maxBodyBytes(pattern string) int64 {
-	if len(h.routes[pattern].raw) > 0 {
-		return h.MaxArchiveBytes + 1 // so that the installer reports a larger archive
-	}
-	return maxRequestBytes
-}
-
-// isArchive reports whether a body of a media type can be an archive. Which one it is decides its content: browsers and systems
-// disagree on the types of archives.
-func isArchive(media string) bool {
-	return strings.HasPrefix(media, "application/") && media != "application/json" && media != "application/x-www-form-urlencoded"
-}
-
 // install puts the skill of an archive into the workspace. With a slug in the path it replaces that skill.
 func (h *Handler) install(r *http.Request, _ *pannier.Snapshot) (result pannier.InstallResult, err error) {
 	req, src, err := installRequest(r)
@@ -112,29 +99,11 @@ func (h *Handler) installAny(w http.ResponseWriter, r *http.Request, s *pannier.
 	if err != nil {
 		return err
 	}
-	list, err := h.installSeveral(r, pannier.InstallSeveral{InstallRequest: req}, src)
+	list, err := h.Service.InstallSeveral(r.Context(), pannier.InstallSeveral{InstallRequest: req}, src)
 	if err != nil {
 		return err
 	}
 	return WriteJSON(w, r, list)
-}
-
-func (h *Handler) installSeveral(r *http.Request, req pannier.InstallSeveral, src pannier.InstallSource) (list pannier.FolderList, err error) {
-	folders, err := h.Service.InstallSeveral(r.Context(), req, src)
-	if err != nil {
-		return list, err
-	}
-	list.Results = []pannier.FolderResult{}
-	for _, f := range folders {
-		result := pannier.FolderResult{Path: f.Path, Slug: f.Slug, OK: f.Err == nil}
-		if result.OK {
-			result.Result = &f.Result
-		} else {
-			result.Error = new(h.problemOf(r, f.Err).document(f.Err))
-		}
-		list.Results = append(list.Results, result)
-	}
-	return list, nil
 }
 
 func installRequest(r *http.Request) (req pannier.InstallRequest, src pannier.InstallSource, err error) {
@@ -156,7 +125,8 @@ func installRequest(r *http.Request) (req pannier.InstallRequest, src pannier.In
 		return req, src, badPart("its media type has no boundary", "let the browser set Content-Type, or add boundary to it")
 	case media == multipartMedia:
 		src.Write = packParts(r.Body, parameters["boundary"])
-	case isArchive(media):
+	case strings.HasPrefix(media, "application/") && media != "application/json" && media != "application/x-www-form-urlencoded":
+		// which archive it is decides its content: browsers and systems disagree on the types of archives
 		src.Body = r.Body
 	default:
 		return req, src, &statusError{
@@ -199,18 +169,9 @@ func removeRequest(r *http.Request) (req pannier.RemoveRequest, err error) {
 	query := r.URL.Query()
 	req = pannier.RemoveRequest{Slug: r.PathValue("slug"), SourceKind: pannier.SourceKind(query.Get("source_kind")), DryRun: isSet(r, "dry_run")}
 	if query.Has("expected_fingerprint") {
-		req.Expected, err = expectedFingerprint("expected_fingerprint", query.Get("expected_fingerprint"))
+		req.Expected, err = service.ParseExpected("expected_fingerprint", query.Get("expected_fingerprint"))
 	}
 	return req, err
-}
-
-func expectedFingerprint(parameter, text string) (pannier.Digest, error) {
-	digest, err := pannier.ParseFingerprint(text)
-	if err != nil {
-		return digest, invalidParameter(parameter, "invalid "+parameter+": "+err.Error(),
-			"give the fingerprint of the skill as it was listed, sha256: and 64 hexadecimal digits; leave the parameter out to accept any")
-	}
-	return digest, nil
 }
 
 // The bounds of an archive that comes in as a body: how long it may stand still, and how long the rest of the request may
@@ -220,11 +181,7 @@ const (
 	installTimeout  = 2 * time.Minute
 )
 
-// withoutReadDeadline replaces the deadline of the whole request by one that each read moves.
-func withoutReadDeadline(w http.ResponseWriter, body io.ReadCloser) io.ReadCloser {
-	return &progressBody{http.NewResponseController(w), body}
-}
-
+// progressBody replaces the deadline of the whole request by one that each read moves.
 type progressBody struct {
 	connection *http.ResponseController
 	io.ReadCloser

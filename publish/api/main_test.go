@@ -21,6 +21,7 @@ import (
 	"pannier/publish/api"
 	"pannier/publish/card"
 	"pannier/publish/prompt"
+	"pannier/publish/rpc"
 	"pannier/publish/turn"
 	"pannier/registry/resolve"
 	"pannier/service"
@@ -42,6 +43,7 @@ type house struct {
 	options  api.Options
 	content  service.Options // without what options have too
 	turns    turn.Options    // without what options have too
+	skills   rpc.Skills      // without what options have too
 
 	mu     sync.Mutex
 	events []pannier.SkillLoaded
@@ -132,7 +134,8 @@ func newHouse() *house {
 	h := &house{snapshot: catalog()}
 	h.content = service.Options{
 		Snapshot: func() *pannier.Snapshot { return h.snapshot },
-		Texts:    documents(), Ranked: new(resolve.Resolver).Find, Directory: func(s *pannier.Skill) string { return path.Dir(prompt.Location(s, "/configs")) },
+		Reading:  service.Reading{Texts: documents(), Directory: func(s *pannier.Skill) string { return path.Dir(prompt.Location(s, "/configs")) }},
+		Ranked:   new(resolve.Resolver).Find,
 		Rescan: func(context.Context, bool) (*pannier.Snapshot, error) {
 			h.scans++
 			return h.snapshot, nil
@@ -147,15 +150,17 @@ func newHouse() *house {
 	}
 	h.turns = turn.Options{Resolve: new(resolve.Resolver).Resolve, AgentWorkspace: "/configs", MaxChars: 24000}
 	h.options = api.Options{
-		Card: func() card.Card { return card.Card{JSON: cardText} },
-		Health: func() pannier.Health {
-			return pannier.Health{
-				Status: pannier.HealthDegraded, Version: "devel", StartedAt: h.snapshot.Time, Socket: "/s", Skills: map[pannier.State]int{pannier.StateEligible: 1},
-				Workspace: "/w", WorkspaceID: "id", SnapshotVersion: 7,
-				Conditions: []pannier.Condition{{Code: "c", Severity: pannier.SeverityWarning, Subject: "s", Message: "m", Hint: "h", Since: h.snapshot.Time}},
-				Watch:      pannier.WatchHealth{Mode: "inotify", Watches: 3, Roots: []string{"skills"}},
-				Push:       []pannier.PushHealth{{Platform: "https://p.example", Desired: pannier.DigestOf(cardText), LastError: "refused", Since: h.snapshot.Time}},
-			}
+		Reports: api.Reports{
+			Card: func() card.Card { return card.Card{JSON: cardText} },
+			Health: func() pannier.Health {
+				return pannier.Health{
+					Status: pannier.HealthDegraded, Version: "devel", StartedAt: h.snapshot.Time, Socket: "/s", Skills: map[pannier.State]int{pannier.StateEligible: 1},
+					Workspace: "/w", WorkspaceID: "id", SnapshotVersion: 7,
+					Conditions: []pannier.Condition{{Code: "c", Severity: pannier.SeverityWarning, Subject: "s", Message: "m", Hint: "h", Since: h.snapshot.Time}},
+					Watch:      pannier.WatchHealth{Mode: "inotify", Watches: 3, Roots: []string{"skills"}},
+					Push:       []pannier.PushHealth{{Platform: "https://p.example", Desired: pannier.DigestOf(cardText), LastError: "refused", Since: h.snapshot.Time}},
+				}
+			},
 		},
 		MaxArchiveBytes: 64,
 		Metrics:         http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("metrics\n")) }),
@@ -172,6 +177,9 @@ func (h *house) handler() *api.Handler {
 	o.Service = service.New(c)
 	t.Service, t.Peers, t.Registerer = o.Service, o.Peers, o.Registerer
 	o.Turns = turn.New(t)
+	of := h.skills
+	of.Service, of.Turns, of.Logger, of.Registerer = o.Service, o.Turns, o.Service.Logger, o.Registerer
+	o.RPC = rpc.NewSkills(of)
 	return api.New(o)
 }
 

@@ -32,13 +32,6 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 // unrouted is the label of all requests that no route takes, so that clients cannot create series.
 const unrouted = "none"
 
-// prepare makes the series of a route that people look at or alert on, so that they are there before the first request.
-func (m *metrics) prepare(route string) {
-	for _, status := range []int{http.StatusOK, http.StatusInternalServerError, http.StatusServiceUnavailable} {
-		m.requests.WithLabelValues(route, strconv.Itoa(status))
-	}
-}
-
 // count notes an answer; route is empty where there is none.
 func (m *metrics) count(route string, status int) {
 	m.requests.WithLabelValues(cmp.Or(route, unrouted), strconv.Itoa(status)).Inc()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"net/http"
-	"slices"
 	"strconv"
 
 	"pannier"
@@ -93,27 +92,7 @@ func (h *Handler) putEnvironment(r *http.Request, _ *pannier.Snapshot, env panni
 }
 
 func (h *Handler) policies(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	return h.writeShared(w, r, s, "policy", func() (answer.Encoded, error) { return answer.Of(policiesOf(s)) })
-}
-
-func policiesOf(s *pannier.Snapshot) pannier.PolicyList {
-	list := pannier.PolicyList{SnapshotVersion: s.Version, Policies: []pannier.Policy{}}
-	seen := map[pannier.PolicyKey]bool{}
-	for i := range s.Entries {
-		e := s.Entries[i]
-		key := pannier.PolicyKey{Slug: e.Slug, SourceKind: e.SourceKind}
-		if !seen[key] {
-			seen[key] = true
-			list.Policies = append(list.Policies, s.Policies.Of(key, e.Skill))
-		}
-	}
-	for key := range s.Policies.Workspace {
-		if !seen[key] {
-			list.Policies = append(list.Policies, s.Policies.Of(key, nil))
-		}
-	}
-	slices.SortFunc(list.Policies, func(a, b pannier.Policy) int { return a.PolicyKey.Compare(b.PolicyKey) })
-	return list
+	return h.writeShared(w, r, s, "policy", func() (answer.Encoded, error) { return answer.Of(service.Policies(s)) })
 }
 
 // setPolicy changes the policy of a slug. Without source_kind, that of the skill that owns the slug is meant.

@@ -24,13 +24,18 @@ func (h *Handler) openAPI() object {
 	s := schemas{named: object{}}
 	paths := object{}
 	for pattern, route := range h.routes {
-		method, path := pathOf(pattern)
+		method, path, _ := strings.Cut(pattern, " ")
+		path = strings.ReplaceAll(path, "...}", "}")
 		item, ok := paths[path].(object)
 		if !ok {
 			item = object{}
 			paths[path] = item
 		}
 		item[strings.ToLower(method)] = route.describe(s, method, path)
+	}
+	var described []any
+	for _, tag := range tags {
+		described = append(described, object{"name": tag.name, "description": tag.description})
 	}
 	failed := object{
 		"description": "An error (RFC 9457).",
@@ -44,7 +49,7 @@ func (h *Handler) openAPI() object {
 				"Every GET answers HEAD too. Requests with an Origin or a Referer are refused, and so is what a route does not know: parameters and fields.",
 		},
 		"servers": []any{object{"url": "http://pannier", "description": "The host is ignored: the connection is the unix socket, as with curl --unix-socket."}},
-		"tags":    describeTags(),
+		"tags":    described,
 		"paths":   paths,
 		// Either suffices: the empty one is the unix socket.
 		"security": []any{object{}, object{"token": []string{}}},
@@ -74,31 +79,15 @@ var tags = []struct {
 	{"health", "Health, probes, metrics and this document.", []string{"/v1/health", "/v1/stats", "/healthz", "/readyz", "/livez", "/metrics", "/openapi.json"}},
 }
 
-func describeTags() []any {
-	var all []any
+func (rt *route) describe(s schemas, method, path string) object {
+	var tagged []string
 	for _, tag := range tags {
-		all = append(all, object{"name": tag.name, "description": tag.description})
-	}
-	return all
-}
-
-func tagsOf(path string) []string {
-	for _, tag := range tags {
-		if slices.ContainsFunc(tag.paths, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
-			return []string{tag.name}
+		if tagged == nil && slices.ContainsFunc(tag.paths, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
+			tagged = []string{tag.name}
 		}
 	}
-	return nil
-}
-
-func pathOf(pattern string) (method, path string) {
-	method, path, _ = strings.Cut(pattern, " ")
-	return method, strings.ReplaceAll(path, "...}", "}")
-}
-
-func (rt *route) describe(s schemas, method, path string) object {
 	described := object{
-		"operationId": rt.id, "summary": rt.summary, "tags": tagsOf(path), "parameters": rt.describeParameters(s, path),
+		"operationId": rt.id, "summary": rt.summary, "tags": tagged, "parameters": rt.describeParameters(s, path),
 		"responses": rt.describeAnswers(s, method),
 	}
 	if body := cmp.Or(rt.bodySchema, rt.body); body != nil {

@@ -92,19 +92,6 @@ func queryList(name string, items any, description string) parameter {
 	return parameter{name, "query", description, listOf{items}}
 }
 
-func (p parameter) check(text string) error {
-	list, ok := p.schema.(listOf)
-	if !ok {
-		return p.checkValue(p.schema, text)
-	}
-	for item := range strings.SplitSeq(text, ",") {
-		if err := p.checkValue(list.items, item); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (p parameter) checkValue(schema any, text string) error {
 	if text == "" {
 		return nil
@@ -156,14 +143,16 @@ func isSet(r *http.Request, name string) bool {
 }
 
 func (h *Handler) add(route route) {
-	h.metrics.prepare(route.pattern)
+	for _, status := range []int{http.StatusOK, http.StatusInternalServerError, http.StatusServiceUnavailable} {
+		h.metrics.requests.WithLabelValues(route.pattern, strconv.Itoa(status)) // people look at these, or alert on them, before the first request
+	}
 	h.routes[route.pattern] = route
 	h.mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) {
 		s := h.Service.Snapshot()
 		err := h.check(&route, r, s)
 		if err == nil {
 			if len(route.raw) > 0 {
-				r.Body = withoutReadDeadline(w, r.Body)
+				r.Body = &progressBody{http.NewResponseController(w), r.Body}
 			}
 			err = route.serve(h, w, r, s)
 		}
@@ -194,8 +183,14 @@ func (h *Handler) check(route *route, r *http.Request, s *pannier.Snapshot) erro
 		if p.in != "query" {
 			continue
 		}
-		if err := p.check(values.Get(p.name)); err != nil {
-			return err
+		schema, texts := p.schema, []string{values.Get(p.name)}
+		if list, ok := schema.(listOf); ok {
+			schema, texts = list.items, strings.Split(texts[0], ",")
+		}
+		for _, text := range texts {
+			if err := p.checkValue(schema, text); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

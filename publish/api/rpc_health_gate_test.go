@@ -4,8 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"pannier/publish/rpc"
+
 	"pannier"
-	"pannier/publish/api"
 )
 
 // TestTrustGate tells of each kind of tool the stricter of what the settings ask and what the kind takes.
@@ -20,7 +21,7 @@ func TestTrustGate(t *testing.T) {
 	} {
 		h := newHouse()
 		h.snapshot.Entries[0].TrustLevel = tt.trust
-		h.options.RPC = api.RPC{MinimumTrust: tt.minimum, ToolTrust: func(kind pannier.RuntimeToolKind) pannier.Trust {
+		h.skills = rpc.Skills{MinimumTrust: tt.minimum, ToolTrust: func(kind pannier.RuntimeToolKind) pannier.Trust {
 			return map[pannier.RuntimeToolKind]pannier.Trust{pannier.RuntimeShell: pannier.TrustVerified, pannier.RuntimeHTTP: pannier.TrustCommunity}[kind]
 		}}
 		got := ask(h.handler(), "POST", "/v1/rpc", `{"jsonrpc":"2.0","id":1,"method":"skills/health","params":{"skills":[{"slug":"alpha"}]}}`).Body.String()

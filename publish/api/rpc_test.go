@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pannier"
-	"pannier/publish/api"
+	"pannier/publish/rpc"
 	"pannier/registry/resolve"
 	"pannier/service"
 )
@@ -75,7 +75,7 @@ func newCallable(s *pannier.Snapshot) *callable {
 	c.snapshot = s
 	c.content.Snapshot = c.feed.get
 	c.content.Contents = prints{fingerprint: func(s *pannier.Skill) pannier.Digest { return pannier.DigestOf([]byte("print " + s.Slug)) }}
-	c.options.RPC = api.RPC{
+	c.skills = rpc.Skills{
 		WorkspaceID: protocolID, Workspace: "/path/on", MinimumTrust: pannier.TrustCommunity, Subscribe: c.feed.subscribe,
 		Rejection: resolve.Rejection,
 		Updated:   func(*pannier.Skill) time.Time { return time.Unix(1777900000, 5) },

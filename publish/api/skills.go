@@ -1,10 +1,7 @@
 package api
 
 import (
-	"context"
-	"errors"
 	"net/http"
-	"slices"
 	"strings"
 
 	"pannier"
@@ -18,10 +15,10 @@ var skillRoutes = []route{
 		parameters: []parameter{
 			{"state", "query", "Only the skills in this state.", pannier.State("")},
 			queryList("include", object{"type": "string", "enum": []string{"activity", "problems", "policy", "health"}}, "What to add to each skill. With activity, the ETag changes with each use of a skill."),
-			queryList("fields", object{"type": "string", "enum": fieldNames()}, "Only these fields of each skill, slug and path; with it, others that the schema requires are absent."),
+			queryList("fields", object{"type": "string", "enum": fieldNames}, "Only these fields of each skill, slug and path; with it, others that the schema requires are absent."),
 			queryList("slug", object{"type": "string"}, "Only the skills with one of these slugs, at most 100; also those that are shadowed."),
 			{"q", "query", "Only the skills that have words of this text, the most relevant first; shadowed ones are not among them.", object{"type": "string", "maxLength": maxSearchBytes}},
-			{"limit", "query", "The most skills; the answer has total, and next_cursor if there are more.", object{"type": "integer", "minimum": 1, "maximum": maxPage}},
+			{"limit", "query", "The most skills; the answer has total, and next_cursor if there are more.", object{"type": "integer", "minimum": 1, "maximum": service.MaxPage}},
 			query("cursor", "string", "The next_cursor of the answer before; needs limit."),
 		},
 	},
@@ -54,74 +51,13 @@ var skillRoutes = []route{
 	},
 }
 
-func (h *Handler) detail(r *http.Request, s *pannier.Snapshot) (d pannier.Detail, err error) {
+func (h *Handler) detail(r *http.Request, s *pannier.Snapshot) (pannier.Detail, error) {
 	query := r.URL.Query()
-	err = h.Service.Fresh(r.Context(), s, func(s *pannier.Snapshot) (err error) {
-		d, err = h.describe(r.Context(), s, r.PathValue("slug"), query.Get("path"))
-		return err
-	})
-	if err != nil && !errors.Is(err, service.ErrChanging) {
-		return d, err
-	}
-	if query.Get("include") == "activity" {
+	d, err := h.Service.Describe(r.Context(), s, r.PathValue("slug"), query.Get("path"))
+	if err == nil && query.Get("include") == "activity" {
 		d.Activity = h.Service.Activity.Of(h.Service.Snapshot()).Times(&d.Entry)
 	}
-	return d, nil
-}
-
-// describe returns what it could find out along with [pannier.ErrChanged].
-func (h *Handler) describe(ctx context.Context, s *pannier.Snapshot, ref, at string) (pannier.Detail, error) {
-	e, err := service.Find(s, ref, at)
-	if err != nil {
-		return pannier.Detail{}, err
-	}
-	d := pannier.Detail{
-		Entry: *e, Requirements: e.Requirements, Files: []pannier.File{}, CollidesWith: []string{},
-		Conformance: map[string]pannier.Conformance{}, Tools: []pannier.Tool{}, Commands: []pannier.Command{}, Install: []pannier.InstallSpec{},
-	}
-	d.Fingerprint = h.Service.Contents.Fingerprint(e.Skill)
-	d.Scan = h.Service.Verdict(e.Skill)
-	for i := range s.Entries {
-		if other := s.Entries[i]; other.Slug == e.Slug && other.Path != e.Path {
-			d.CollidesWith = append(d.CollidesWith, other.Path)
-		}
-	}
-	if files, truncated, err := h.Service.Texts.Files(ctx, e.Skill); err == nil {
-		d.Files, d.FilesTruncated = append(d.Files, files...), truncated
-	}
-	return d, h.inspect(ctx, &d)
-}
-
-// inspect adds what is only known by opening files. An inspection reads SKILL.md, so it is read apart only without one.
-func (h *Handler) inspect(ctx context.Context, d *pannier.Detail) error {
-	if h.Service.Inspect == nil {
-		return h.readFrontmatter(ctx, d)
-	}
-	found, err := h.Service.Inspect(ctx, d.Skill)
-	switch {
-	case errors.Is(err, pannier.ErrChanged), ctx.Err() != nil:
-		return err
-	case err != nil: // the problems of the skill say why
-		h.Logger.Debug("cannot inspect a skill", "skill", d.Slug, "error", err)
-		return h.readFrontmatter(ctx, d)
-	}
-	d.Frontmatter, d.Conformance = found.Frontmatter, found.Conformance
-	d.Tools = append(d.Tools, found.Tools...)
-	d.Commands = append(d.Commands, found.Commands...)
-	d.Install = append(d.Install, found.Install...)
-	d.Problems = slices.Concat(d.Problems, found.Problems)
-	slices.SortStableFunc(d.Problems, pannier.CompareProblems)
-	return nil
-}
-
-// readFrontmatter adds the frontmatter, none if it cannot be read.
-func (h *Handler) readFrontmatter(ctx context.Context, d *pannier.Detail) error {
-	doc, err := h.Service.Texts.Read(ctx, d.Skill)
-	if errors.Is(err, pannier.ErrChanged) {
-		return err
-	}
-	d.Frontmatter = doc.Frontmatter
-	return nil
+	return d, err
 }
 
 // content answers with what an agent needs to follow a skill. A HEAD emits no event.

@@ -153,10 +153,9 @@ func (q *eventQueue) run() {
 	defer close(q.ended)
 	ping := time.NewTicker(PingEvery)
 	defer ping.Stop()
-	for {
+	err := q.write(nil) // the header, which a client waits for
+	for closed := false; err == nil && !closed; {
 		text := []byte(": ping\n\n")
-		var closed bool
-		var err error
 		select {
 		case <-q.wake:
 			text, closed, err = q.take()
@@ -165,16 +164,12 @@ func (q *eventQueue) run() {
 		if err == nil && len(text) > 0 {
 			err = q.write(text)
 		}
-		if err != nil {
-			q.mu.Lock()
-			q.failed = err
-			q.mu.Unlock()
-			q.failing(err)
-			return
-		}
-		if closed {
-			return
-		}
+	}
+	if err != nil {
+		q.mu.Lock()
+		q.failed = err
+		q.mu.Unlock()
+		q.failing(err)
 	}
 }
 

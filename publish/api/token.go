@@ -52,8 +52,10 @@ func ParseTokens(text []byte) ([]Token, error) {
 			continue
 		}
 		token, err := parseToken(fields)
-		if err == nil {
-			err = checkDistinct(tokens, token)
+		if i := slices.IndexFunc(tokens, func(other Token) bool { return other.Name == token.Name || other.Digest == token.Digest }); err == nil && i >= 0 {
+			err = &pannier.Refusal{Code: "token.twice", Message: "the token is that of " + tokens[i].Name + " once more", Hint: "give each token a name of its own, and each name one token"}
+		} else if err == nil && len(tokens) == maxTokens {
+			err = &pannier.Refusal{Code: "token.many", Message: fmt.Sprintf("there are more than %d tokens", maxTokens), Hint: "remove unused ones"}
 		}
 		if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
 			return nil, &pannier.Refusal{Code: refusal.Code, Message: fmt.Sprintf("line %d: %s", number, refusal.Message), Hint: refusal.Hint}
@@ -80,29 +82,6 @@ func parseToken(fields []string) (Token, error) {
 		return Token{}, &pannier.Refusal{Code: "token.digest", Message: "the third word is not the SHA-256 of a token", Hint: "write the 64 hexadecimal digits that `printf %s TOKEN | sha256sum` prints"}
 	}
 	return token, nil
-}
-
-func checkDistinct(tokens []Token, token Token) error {
-	for _, other := range tokens {
-		if other.Name == token.Name || other.Digest == token.Digest {
-			return &pannier.Refusal{Code: "token.twice", Message: "the token is that of " + other.Name + " once more", Hint: "give each token a name of its own, and each name one token"}
-		}
-	}
-	if len(tokens) == maxTokens {
-		return &pannier.Refusal{Code: "token.many", Message: fmt.Sprintf("there are more than %d tokens", maxTokens), Hint: "remove unused ones"}
-	}
-	return nil
-}
-
-// findToken returns the token that a text is. It takes the same time for every text, so that callers learn nothing from it.
-func findToken(tokens []Token, text string) (found Token, ok bool) {
-	digest := pannier.DigestOf([]byte(text))
-	for _, token := range tokens {
-		if subtle.ConstantTimeCompare(digest[:], token.Digest[:]) == 1 {
-			found, ok = token, true
-		}
-	}
-	return found, ok
 }
 
 // WithTokens returns the handler for callers that come with a token in `Authorization: Bearer` (RFC 6750), and with nothing
@@ -204,7 +183,7 @@ func (h *Handler) writeUnauthorized(w http.ResponseWriter, r *http.Request, err 
 
 func isUnauthorized(err error) bool {
 	e, ok := errors.AsType[*pannier.Refusal](err)
-	return ok && classOf(e.Code).status == http.StatusUnauthorized
+	return ok && service.StatusOf(e.Code) == http.StatusUnauthorized
 }
 
 func authorize(r *http.Request, tokens []Token) (Token, error) {
@@ -213,9 +192,14 @@ func authorize(r *http.Request, tokens []Token) (Token, error) {
 	if len(values) != 1 || !strings.EqualFold(scheme, "Bearer") {
 		return Token{}, &pannier.Refusal{Code: "token_missing", Message: "there is no token", Hint: "send `Authorization: Bearer` and a token of the api_tokens file"}
 	}
-	token, ok := findToken(tokens, strings.TrimSpace(text))
-	if !ok {
+	digest, found := pannier.DigestOf([]byte(strings.TrimSpace(text))), Token{}
+	for _, token := range tokens { // all of them, so that callers learn nothing from the time that it takes
+		if subtle.ConstantTimeCompare(digest[:], token.Digest[:]) == 1 {
+			found = token
+		}
+	}
+	if found == (Token{}) {
 		return Token{}, &pannier.Refusal{Code: "token_unknown", Message: "the token is not one of this sidecar", Hint: "ask who runs it for one; `pannier token` makes them"}
 	}
-	return token, nil
+	return found, nil
 }

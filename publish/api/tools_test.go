@@ -26,6 +26,8 @@ func TestWhoMayCallTools(t *testing.T) {
 		{service.Caller{UID: 0}, http.StatusOK},
 		{service.Caller{UID: 77}, http.StatusForbidden},
 		{service.Caller{UID: 4343}, http.StatusOK}, // in tools.call_uids
+		{service.Caller{UID: 4343, Limit: service.ScopeCall}, http.StatusOK},
+		{service.Caller{UID: 4343, Limit: service.ScopeRead}, http.StatusForbidden},
 		{service.Caller{Token: "a", Scope: service.ScopeRead}, http.StatusForbidden},
 		{service.Caller{Token: "a", Scope: service.ScopeEnvironment}, http.StatusForbidden},
 		{service.Caller{Token: "a", Scope: service.ScopeCall}, http.StatusOK},

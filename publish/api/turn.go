@@ -114,7 +114,7 @@ func (h *Handler) prompt(w http.ResponseWriter, r *http.Request, s *pannier.Snap
 		return h.writePrompt(w, r, s, asked, asJSON)
 	}
 	// What is left has no text from the disk in it, and there are only a few kinds of it.
-	shared, err := h.shared.Of(s, h.Service.Contents.Version(), promptType(asJSON)+asked.Format, func() (answer.Encoded, error) {
+	shared, err := h.Shared.Of(s, h.Service.Contents.Version(), promptType(asJSON)+asked.Format, func() (answer.Encoded, error) {
 		a, err := h.Turns.Answer(r.Context(), s, asked)
 		if err != nil {
 			return answer.Encoded{}, err

@@ -62,9 +62,9 @@ func newHandler() http.Handler {
 		},
 	}
 	o := service.Options{
-		Snapshot: func() *pannier.Snapshot { return s }, Texts: texts{}, Ranked: new(resolve.Resolver).Find,
-		Commands:  service.Commands{List: resolve.Commands, Find: resolve.Command},
-		Directory: func(s *pannier.Skill) string { return "/configs/" + s.Path },
+		Snapshot: func() *pannier.Snapshot { return s }, Ranked: new(resolve.Resolver).Find,
+		Commands: service.Commands{List: resolve.Commands, Find: resolve.Command},
+		Reading:  service.Reading{Texts: texts{}, Directory: func(s *pannier.Skill) string { return "/configs/" + s.Path }},
 		Rescan: func(_ context.Context, wait bool) (*pannier.Snapshot, error) {
 			if !wait {
 				return nil, errors.New("the client does not wait")
@@ -75,9 +75,11 @@ func newHandler() http.Handler {
 	decides := service.New(o)
 	return api.New(api.Options{
 		Service: decides, Turns: turn.New(turn.Options{Service: decides, Resolve: resolve.Resolve, AgentWorkspace: "/configs"}),
-		Card: func() card.Card { return card.Card{JSON: []byte(cardText)} },
-		Health: func() pannier.Health {
-			return pannier.Health{Status: pannier.HealthOK, Workspace: "/w", SnapshotVersion: 3}
+		Reports: api.Reports{
+			Card: func() card.Card { return card.Card{JSON: []byte(cardText)} },
+			Health: func() pannier.Health {
+				return pannier.Health{Status: pannier.HealthOK, Workspace: "/w", SnapshotVersion: 3}
+			},
 		},
 	})
 }

@@ -55,9 +55,8 @@ func newShop(t testing.TB, slugs ...string) *shop {
 		Tools:     true, InstructionsMaxChars: 4000, PageSize: 100,
 	}
 	s.contents = service.Options{
-		Snapshot: s.current, Rescan: s.rescan, Texts: s, OpenFile: s.open,
-		Ranked:    new(resolve.Resolver).Find,
-		Directory: func(e *pannier.Skill) string { return "/w/skills/" + e.Slug },
+		Snapshot: s.current, Rescan: s.rescan, Ranked: new(resolve.Resolver).Find,
+		Reading: service.Reading{Texts: s, OpenFile: s.open, Directory: func(e *pannier.Skill) string { return "/w/skills/" + e.Slug }},
 		Emit: func(kind pannier.EventType, data any) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

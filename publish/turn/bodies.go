@@ -80,7 +80,13 @@ func (t *Turns) bodies(ctx context.Context, turn pannier.Turn, settle bool, into
 	size, pass := 0, t.bodyCache.begin()
 	for _, slug := range slugs[:min(len(slugs), limit)] {
 		e, _ := into.snapshot.Lookup(slug)
-		doc, err := t.document(ctx, e, pass)
+		doc, kept := t.bodyCache.of(e.Skill, pass)
+		var err error
+		if !kept {
+			if doc, err = t.Service.Text(ctx, e); err == nil {
+				t.bodyCache.store(e.Skill, doc, pass)
+			}
+		}
 		switch {
 		case ctx.Err() != nil:
 			return texts, ctx.Err()
@@ -139,15 +145,4 @@ func sizeOf(r pannier.Resources) int {
 		size += len(e.Text)
 	}
 	return size
-}
-
-func (t *Turns) document(ctx context.Context, e *pannier.Entry, pass uint64) (pannier.Document, error) {
-	if doc, ok := t.bodyCache.of(e.Skill, pass); ok {
-		return doc, nil
-	}
-	doc, err := t.Service.Text(ctx, e)
-	if err == nil {
-		t.bodyCache.store(e.Skill, doc, pass)
-	}
-	return doc, err
 }

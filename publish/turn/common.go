@@ -108,11 +108,6 @@ func (l *keptList) span(from, to int) []byte {
 	return l.text[begin:l.ends[to-1]]
 }
 
-func (l *keptList) before(slug string) int {
-	at, _ := slices.BinarySearch(l.slugs, slug)
-	return at
-}
-
 // rest appends the spans of those that are not named to spans.
 func (a *automatic) rest(named []pannier.ActiveSkill, spans []prompt.Span) []prompt.Span {
 	var skip []int

@@ -90,7 +90,7 @@ func (a *Answer) appendTools(dst []byte, kept []keptTool) []byte {
 func appendExcluded(dst []byte, kept *keptList, others []pannier.ExcludedTool) []byte {
 	from, told := len(dst), 0
 	for i := range others {
-		at := kept.before(others[i].Skill)
+		at, _ := slices.BinarySearch(kept.slugs, others[i].Skill)
 		dst = append(dst, kept.span(told, at)...)
 		dst, told = appendTool(append(dst, ','), &others[i]), at
 	}

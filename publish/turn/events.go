@@ -129,8 +129,12 @@ func (t *Turns) emitInvoked(a *Answer, turn pannier.Digest) (emitted int) {
 		if !ok || !invoked {
 			continue
 		}
+		args := cutText(s.Arguments, 2*maxTurnArgs) // a secret that begins within the bound is masked as a whole
+		if t.Events.Mask != nil && !t.Events.Text {
+			args = t.Events.Mask(args)
+		}
 		if emitted == maxTurnInvoked || !t.Events.Emit(pannier.EventSkillInvoked, pannier.SkillInvoked{
-			Name: s.Name, Slug: s.Slug, Args: t.recordedArgs(s.Arguments), Mode: mode,
+			Name: s.Name, Slug: s.Slug, Args: cutText(args, maxTurnArgs), Mode: mode,
 			EffectiveAllowedTools: found.AllowedTools, TurnDigest: turn,
 		}) {
 			break
@@ -138,18 +142,6 @@ func (t *Turns) emitInvoked(a *Answer, turn pannier.Digest) (emitted int) {
 		emitted++
 	}
 	return emitted
-}
-
-func (t *Turns) recordedArgs(args string) string {
-	// A secret that begins within the bound is masked as a whole.
-	return cutText(t.Events.maskArgs(cutText(args, 2*maxTurnArgs)), maxTurnArgs)
-}
-
-func (e *Events) maskArgs(args string) string {
-	if e.Text || e.Mask == nil {
-		return args
-	}
-	return e.Mask(args)
 }
 
 // recordActive records the skills that are active in a turn.
@@ -250,10 +242,6 @@ type sampler struct {
 	credit     float64
 	at         time.Time // when the credit last grew
 	unrecorded uint64    // turns since the last recorded one
-}
-
-func newSampler(perMinute int) *sampler {
-	return &sampler{perMinute: perMinute, credit: float64(perMinute)}
 }
 
 // admit reports whether a turn is recorded, and takes off its first event.

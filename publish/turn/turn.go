@@ -63,7 +63,7 @@ func New(o Options) *Turns {
 			return true
 		}
 	}
-	t := &Turns{Options: o, sampler: newSampler(o.Events.PerMinute), duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+	t := &Turns{Options: o, sampler: &sampler{perMinute: o.Events.PerMinute, credit: float64(o.Events.PerMinute)}, duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "pannier_resolve_duration_seconds", Help: "How long it took to resolve a turn and to render its prompt.", Buckets: buckets,
 	}), recorded: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pannier_turns_total", Help: "Turns that were answered, by whether their events were recorded.",

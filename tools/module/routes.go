@@ -56,7 +56,7 @@ func call(h *api.Handler, w http.ResponseWriter, r *http.Request, _ *pannier.Sna
 	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{}) // a connection within the process has no deadlines
-	_ = control.SetWriteDeadline(time.Now().Add(api.MaxToolCall))
+	_ = control.SetWriteDeadline(time.Now().Add(service.MaxToolCall))
 	ctx, cancel := api.UntilShutdown(r.Context())
 	defer cancel()
 	if !api.Prefers(w, r, "text/event-stream", "application/json") {

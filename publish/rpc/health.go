@@ -1,4 +1,4 @@
-package api
+package rpc
 
 import (
 	"cmp"
@@ -12,149 +12,149 @@ import (
 	"pannier/service"
 )
 
-type rpcSkillHealth struct {
-	Status             string          `json:"status"`
-	DependencyFailures []rpcDependency `json:"dependency_failures"`
-	SecurityBlocks     []rpcFinding    `json:"security_blocks"`
-	ValidationIssues   []rpcIssue      `json:"validation_issues"`
+type skillHealth struct {
+	Status             string       `json:"status"`
+	DependencyFailures []dependency `json:"dependency_failures"`
+	SecurityBlocks     []finding    `json:"security_blocks"`
+	ValidationIssues   []issue      `json:"validation_issues"`
 }
 
-type rpcDependency struct {
+type dependency struct {
 	Kind   string `json:"kind"`
 	Name   string `json:"name"`
 	Status string `json:"status"`
 	Hint   string `json:"hint"`
 }
 
-type rpcFinding struct {
+type finding struct {
 	RuleID   string `json:"rule_id"`
 	Severity string `json:"severity"`
 	Message  string `json:"message"`
 	Path     string `json:"path,omitempty"`
 }
 
-type rpcIssue struct {
+type issue struct {
 	Code      string           `json:"code"`
 	Level     pannier.Severity `json:"level"`
 	Message   string           `json:"message"`
 	FieldPath string           `json:"field_path,omitempty"`
 }
 
-// rpcKinds are the kinds of a dependency by the reason that it is missing for.
-var rpcKinds = map[string]string{
+// kinds are the kinds of a dependency by the reason that it is missing for.
+var kinds = map[string]string{
 	pannier.ReasonMissingEnv: "env", pannier.ReasonMissingAPIKey: "apikey", pannier.ReasonMissingBinary: "bin",
 	pannier.ReasonMissingAnyBinary: "bin", pannier.ReasonMissingMCP: "mcp", pannier.ReasonOSUnsupported: "os",
 	pannier.ReasonRuntimeIncompatible: "runtime", pannier.ReasonConflict: "conflict",
 }
 
-// rpcHealthOf puts the health of a skill into the words of the protocol, which knows blocked and nothing between that and
+// healthOf puts the health of a skill into the words of the protocol, which knows blocked and nothing between that and
 // ok.
-func rpcHealthOf(health pannier.SkillHealth) rpcSkillHealth {
-	h := rpcSkillHealth{
-		Status: "ok", DependencyFailures: []rpcDependency{}, SecurityBlocks: []rpcFinding{}, ValidationIssues: []rpcIssue{},
+func healthOf(health pannier.SkillHealth) skillHealth {
+	h := skillHealth{
+		Status: "ok", DependencyFailures: []dependency{}, SecurityBlocks: []finding{}, ValidationIssues: []issue{},
 	}
 	if health.Status == pannier.SkillBlocked {
-		h.Status = rpcBlocked
+		h.Status = blocked
 	}
 	for _, r := range health.DependencyFailures {
-		h.DependencyFailures = append(h.DependencyFailures, rpcDependency{rpcKinds[r.Code], r.Subject, "missing", r.Remedy})
+		h.DependencyFailures = append(h.DependencyFailures, dependency{kinds[r.Code], r.Subject, "missing", r.Remedy})
 	}
 	for _, r := range health.SecurityBlocks {
 		rule := r.Code
 		if rule == pannier.ReasonSecurityBlocked {
 			rule = r.Subject
 		}
-		h.SecurityBlocks = append(h.SecurityBlocks, rpcFinding{RuleID: rule, Severity: "block", Message: r.Remedy})
+		h.SecurityBlocks = append(h.SecurityBlocks, finding{RuleID: rule, Severity: "block", Message: r.Remedy})
 	}
-	h.ValidationIssues = append(h.ValidationIssues, rpcIssues(health.ValidationIssues)...)
+	h.ValidationIssues = append(h.ValidationIssues, issues(health.ValidationIssues)...)
 	return h
 }
 
-func rpcIssues(problems []pannier.Problem) []rpcIssue {
-	var issues []rpcIssue
+func issues(problems []pannier.Problem) []issue {
+	var issues []issue
 	for _, p := range problems {
-		issues = append(issues, rpcIssue{p.Code, p.Severity, p.Message, p.Field})
+		issues = append(issues, issue{p.Code, p.Severity, p.Message, p.Field})
 	}
 	return issues
 }
 
 // The bounds of the audit entries of each skill.
 const (
-	rpcDefaultAudit = 16
-	rpcMaxAudit     = 100
+	defaultAudit = 16
+	maxAudit     = 100
 )
 
-type rpcTarget struct {
+type target struct {
 	Slug       string             `json:"slug"`
 	SourceKind pannier.SourceKind `json:"source_kind"`
 }
 
-type rpcHealthParams struct {
+type healthParams struct {
 	inWorkspace
-	Skills     []rpcTarget `json:"skills"`
-	AuditLimit *int        `json:"audit_limit"`
+	Skills     []target `json:"skills"`
+	AuditLimit *int     `json:"audit_limit"`
 }
 
-type rpcHealthResult struct {
-	SnapshotVersion uint64          `json:"snapshot_version"`
-	GeneratedAt     int64           `json:"generated_at"`
-	Skills          []rpcHealthItem `json:"skills"`
+type healthResult struct {
+	SnapshotVersion uint64       `json:"snapshot_version"`
+	GeneratedAt     int64        `json:"generated_at"`
+	Skills          []healthItem `json:"skills"`
 }
 
-type rpcHealthItem struct {
+type healthItem struct {
 	Slug       string             `json:"slug"`
 	SourceKind pannier.SourceKind `json:"source_kind"`
 	TrustLevel string             `json:"trust_level"`
-	rpcSkillHealth
+	skillHealth
 	Usable                bool              `json:"usable"`
-	Policy                rpcSwitches       `json:"policy"`
-	DependencyDiagnostics []rpcDependency   `json:"dependency_diagnostics"`
-	SecurityFindings      []rpcFinding      `json:"security_findings"`
-	TrustGate             []rpcGate         `json:"trust_gate"`
-	RecentAudit           []rpcAudit        `json:"recent_audit"`
+	Policy                switches          `json:"policy"`
+	DependencyDiagnostics []dependency      `json:"dependency_diagnostics"`
+	SecurityFindings      []finding         `json:"security_findings"`
+	TrustGate             []gate            `json:"trust_gate"`
+	RecentAudit           []audit           `json:"recent_audit"`
 	Activity              *pannier.Activity `json:"activity"`
 }
 
-type rpcGate struct {
+type gate struct {
 	ToolKind     string `json:"tool_kind"`
 	MinimumTrust string `json:"minimum_trust"`
 	Allowed      bool   `json:"allowed"`
 }
 
-type rpcAudit struct {
+type audit struct {
 	Action      string `json:"action"`
 	Decision    string `json:"decision"`
 	CreatedAt   int64  `json:"created_at"`
 	DetailsJSON string `json:"details_json"`
 }
 
-// rpcHealth is skills/health.
-func (h *Handler) rpcHealth(_ *http.Request, s *pannier.Snapshot, p rpcHealthParams) (any, error) {
-	limit := rpcDefaultAudit
+// health is skills/health.
+func (h *skills) health(_ *http.Request, s *pannier.Snapshot, p healthParams) (any, error) {
+	limit := defaultAudit
 	if p.AuditLimit != nil {
 		limit = *p.AuditLimit
 	}
-	if limit < 1 || limit > rpcMaxAudit {
-		return nil, invalidParams(fmt.Sprintf("audit_limit is %d", limit), fmt.Sprintf("give a number from 1 to %d", rpcMaxAudit))
+	if limit < 1 || limit > maxAudit {
+		return nil, invalidParams(fmt.Sprintf("audit_limit is %d", limit), fmt.Sprintf("give a number from 1 to %d", maxAudit))
 	}
 	chosen, err := selectTargets(uniqueSkills(s.Entries), p.Skills)
 	if err != nil {
 		return nil, err
 	}
-	audit, err := h.recentAudit(chosen, limit)
+	recent, err := h.recentAudit(chosen, limit)
 	if err != nil {
 		return nil, err
 	}
-	show := h.lister(s, inclusion{problems: true, policy: true, health: true, activity: true})
-	result := rpcHealthResult{s.Version, s.Time.Unix(), []rpcHealthItem{}}
+	show := h.Service.Lister(s, service.Show{Problems: true, Policy: true, Health: true, Activity: true})
+	result := healthResult{s.Version, s.Time.Unix(), []healthItem{}}
 	for _, entry := range chosen {
 		e := &pannier.Entry{}
 		show(entry, e)
-		result.Skills = append(result.Skills, rpcHealthItem{
-			Slug: e.Slug, SourceKind: e.SourceKind, TrustLevel: rpcTrust(e.TrustLevel), rpcSkillHealth: rpcHealthOf(*e.Health),
-			Usable: e.Usable, Policy: rpcSwitches{e.Policy.Enabled, e.Policy.AllowImplicit},
+		result.Skills = append(result.Skills, healthItem{
+			Slug: e.Slug, SourceKind: e.SourceKind, TrustLevel: trust(e.TrustLevel), skillHealth: healthOf(*e.Health),
+			Usable: e.Usable, Policy: switches{e.Policy.Enabled, e.Policy.AllowImplicit},
 			DependencyDiagnostics: diagnostics(e), SecurityFindings: findings(h.Service.Verdict(e.Skill)),
-			TrustGate: h.trustGate(e), RecentAudit: append([]rpcAudit{}, audit[e.Slug]...), Activity: e.Activity,
+			TrustGate: h.trustGate(e), RecentAudit: append([]audit{}, recent[e.Slug]...), Activity: e.Activity,
 		})
 	}
 	return result, nil
@@ -162,7 +162,7 @@ func (h *Handler) rpcHealth(_ *http.Request, s *pannier.Snapshot, p rpcHealthPar
 
 // selectTargets returns the entries that targets name, each once, in the order of the entries; without targets all. It fails for a
 // target that is not there.
-func selectTargets(entries []*pannier.Entry, targets []rpcTarget) ([]*pannier.Entry, error) {
+func selectTargets(entries []*pannier.Entry, targets []target) ([]*pannier.Entry, error) {
 	if len(targets) == 0 {
 		return entries, nil
 	}
@@ -186,10 +186,14 @@ func selectTargets(entries []*pannier.Entry, targets []rpcTarget) ([]*pannier.En
 
 // diagnostics returns every dependency of a skill, met or not. What is not met is a reason against it, or, where the
 // environment is not the agent's own, a problem that names the kind.
-func diagnostics(e *pannier.Entry) []rpcDependency {
-	all := rpcHealthOf(*e.Health).DependencyFailures
+func diagnostics(e *pannier.Entry) []dependency {
+	all := healthOf(*e.Health).DependencyFailures
 	if e.Requirements.Always {
 		return all
+	}
+	var anyBins []string // names of which one is enough are one subject of a reason
+	if len(e.Requirements.AnyBins) > 0 {
+		anyBins = []string{strings.Join(e.Requirements.AnyBins, ", ")}
 	}
 	for _, kind := range []struct {
 		reason string
@@ -197,7 +201,7 @@ func diagnostics(e *pannier.Entry) []rpcDependency {
 	}{
 		{pannier.ReasonMissingEnv, e.Requirements.Env},
 		{pannier.ReasonMissingBinary, e.Requirements.Bins},
-		{pannier.ReasonMissingAnyBinary, joinSubjects(e.Requirements.AnyBins)},
+		{pannier.ReasonMissingAnyBinary, anyBins},
 		{pannier.ReasonMissingMCP, e.Requirements.MCP},
 		{pannier.ReasonMissingAPIKey, e.Requirements.APIKeys},
 	} {
@@ -207,23 +211,15 @@ func diagnostics(e *pannier.Entry) []rpcDependency {
 				status = "unverified"
 			}
 			if !slices.ContainsFunc(e.Reasons, func(r pannier.Reason) bool { return r.Code == kind.reason && r.Subject == name }) {
-				all = append(all, rpcDependency{rpcKinds[kind.reason], name, status, ""})
+				all = append(all, dependency{kinds[kind.reason], name, status, ""})
 			}
 		}
 	}
 	return all
 }
 
-// joinSubjects returns names of which one is enough as the one subject that a reason has for them.
-func joinSubjects(names []string) []string {
-	if len(names) == 0 {
-		return nil
-	}
-	return []string{strings.Join(names, ", ")}
-}
-
-func findings(v *pannier.ScanVerdict) []rpcFinding {
-	found := []rpcFinding{}
+func findings(v *pannier.ScanVerdict) []finding {
+	found := []finding{}
 	if v == nil {
 		return found
 	}
@@ -233,37 +229,40 @@ func findings(v *pannier.ScanVerdict) []rpcFinding {
 		if f.Blocking && slices.Contains(blocking, f.Rule) {
 			severity = "block"
 		}
-		found = append(found, rpcFinding{f.Rule, severity, f.Message, f.Path})
+		found = append(found, finding{f.Rule, severity, f.Message, f.Path})
 	}
 	return found
 }
 
 // trustGate returns what the trust of a skill allows: the settings ask the same for all that a skill does, and runtime tools
 // take more by their kinds.
-func (h *Handler) trustGate(e *pannier.Entry) []rpcGate {
+func (h *skills) trustGate(e *pannier.Entry) []gate {
 	blocked := slices.ContainsFunc(e.Reasons, func(r pannier.Reason) bool { return r.Code == pannier.ReasonTrustBlocked })
-	var gate []rpcGate
+	var gates []gate
 	for _, kind := range []pannier.RuntimeToolKind{pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy} {
-		minimum := h.RPC.MinimumTrust
-		if h.RPC.ToolTrust != nil && h.RPC.ToolTrust(kind).AtLeast(minimum) {
-			minimum = h.RPC.ToolTrust(kind)
+		minimum := h.MinimumTrust
+		if h.ToolTrust != nil && h.ToolTrust(kind).AtLeast(minimum) {
+			minimum = h.ToolTrust(kind)
 		}
-		gate = append(gate, rpcGate{string(kind), rpcTrust(minimum), !blocked && e.TrustLevel.AtLeast(minimum)})
+		gates = append(gates, gate{string(kind), trust(minimum), !blocked && e.TrustLevel.AtLeast(minimum)})
 	}
-	return gate
+	return gates
 }
 
-// fewTargets is how many skills the audit log is read for one by one.
-const fewTargets = 4
+// Of how many skills the audit log is read one by one, and how many of its entries are read for more.
+const (
+	fewTargets  = 4
+	newestAudit = 10000
+)
 
 // recentAudit returns the newest outcomes by slug, at most limit of each. For many skills the log is read once, and what is
 // older than its newest part is left out.
-func (h *Handler) recentAudit(chosen []*pannier.Entry, limit int) (map[string][]rpcAudit, error) {
-	outcomes := map[string][]rpcAudit{}
+func (h *skills) recentAudit(chosen []*pannier.Entry, limit int) (map[string][]audit, error) {
+	outcomes := map[string][]audit{}
 	if h.Service.Audit == nil {
 		return outcomes, nil
 	}
-	slugs, atMost := []string{""}, maxAudit
+	slugs, atMost := []string{""}, newestAudit
 	if len(chosen) <= fewTargets {
 		slugs, atMost = nil, 2*limit // an outcome has an intent before it
 		for _, e := range chosen {
@@ -277,14 +276,14 @@ func (h *Handler) recentAudit(chosen []*pannier.Entry, limit int) (map[string][]
 		}
 		for _, e := range entries {
 			if e.Phase == pannier.AuditOutcome && len(outcomes[e.Slug]) < limit {
-				outcomes[e.Slug] = append(outcomes[e.Slug], rpcAuditOf(e))
+				outcomes[e.Slug] = append(outcomes[e.Slug], auditOf(e))
 			}
 		}
 	}
 	return outcomes, nil
 }
 
-func rpcAuditOf(e pannier.AuditEntry) rpcAudit {
+func auditOf(e pannier.AuditEntry) audit {
 	details := struct {
 		Detail any    `json:"detail,omitempty"`
 		Error  string `json:"error,omitempty"`
@@ -293,9 +292,9 @@ func rpcAuditOf(e pannier.AuditEntry) rpcAudit {
 	if err != nil {
 		text = []byte("{}")
 	}
-	a := rpcAudit{Action: e.Action, Decision: "allowed", CreatedAt: e.Time.Unix(), DetailsJSON: string(text)}
+	a := audit{Action: e.Action, Decision: "allowed", CreatedAt: e.Time.Unix(), DetailsJSON: string(text)}
 	if e.Error != "" {
-		a.Decision = rpcBlocked
+		a.Decision = blocked
 	}
 	return a
 }

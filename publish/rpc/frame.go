@@ -1,12 +1,4 @@
-// Package psu1 is the header of the binary frames that uploads come in by (Pioneer skills protocol, "Binary Chunk Frame"):
-//
-//	PSU1                   magic
-//	4 bytes                length of the header, big-endian
-//	that many bytes        {"workspace_id","upload_id","offset","len","chunk_sha256"} in UTF-8
-//	the rest of the frame  the chunk
-//
-// It reads no byte of the chunk, and allocates no more than a header may have.
-package psu1
+package rpc
 
 import (
 	"bytes"
@@ -24,49 +16,56 @@ import (
 	"pannier"
 )
 
+// The frames that uploads come in by (Pioneer skills protocol, "Binary Chunk Frame"):
+//
+//	PSU1                   magic
+//	4 bytes                length of the header, big-endian
+//	that many bytes        {"workspace_id","upload_id","offset","len","chunk_sha256"} in UTF-8
+//	the rest of the frame  the chunk
 const magic = "PSU1"
 
-// MaxHeader bounds the JSON of a header, MaxPrefix all that comes before the chunk, in bytes.
+// maxHeader bounds the JSON of a header, maxPrefix all that comes before the chunk, in bytes.
 const (
-	MaxHeader = 4 << 10
-	MaxPrefix = int64(len(magic) + 4 + MaxHeader)
+	maxHeader = 4 << 10
+	maxPrefix = int64(len(magic) + 4 + maxHeader)
 )
 
-// ParseHeader reads what comes before the chunk, which is the rest of r. workspace_id is optional as it is in all methods,
+// parseHeader reads what comes before the chunk, which is the rest of r, and no byte of that. It allocates no more than a header may
+// have. workspace_id is optional as it is in all methods,
 // and so is chunk_sha256; nothing else may be left out, added or there twice. What is wrong is a [*pannier.Refusal]; the chunk
 // then has the members that could be read, so that a client learns which of its uploads is meant.
-func ParseHeader(r io.Reader) (pannier.UploadChunk, error) {
+func parseHeader(r io.Reader) (pannier.UploadChunk, error) {
 	var start [len(magic) + 4]byte
 	if _, err := io.ReadFull(r, start[:]); err != nil {
-		return pannier.UploadChunk{}, refuse("it ends within its first %d bytes", len(start))
+		return pannier.UploadChunk{}, refuseFrame("it ends within its first %d bytes", len(start))
 	}
 	if got := string(start[:len(magic)]); got != magic {
-		return pannier.UploadChunk{}, refuse("it begins with %q", got)
+		return pannier.UploadChunk{}, refuseFrame("it begins with %q", got)
 	}
 	size := binary.BigEndian.Uint32(start[len(magic):])
-	if size > MaxHeader {
-		return pannier.UploadChunk{}, refuse("its header has %d bytes; it may have %d", size, MaxHeader)
+	if size > maxHeader {
+		return pannier.UploadChunk{}, refuseFrame("its header has %d bytes; it may have %d", size, maxHeader)
 	}
 	text := make([]byte, size)
 	if n, err := io.ReadFull(r, text); err != nil {
-		return pannier.UploadChunk{}, refuse("it ends after %d of the %d bytes of its header", n, size)
+		return pannier.UploadChunk{}, refuseFrame("it ends after %d of the %d bytes of its header", n, size)
 	}
-	c, err := decode(text)
+	c, err := decodeHeader(text)
 	if err != nil {
-		return c, refuse("invalid header: %v", err)
+		return c, refuseFrame("invalid header: %v", err)
 	}
 	return c, nil
 }
 
-func refuse(format string, args ...any) *pannier.Refusal {
+func refuseFrame(format string, args ...any) *pannier.Refusal {
 	return &pannier.Refusal{
 		Code: "upload.frame", Message: "not a frame of an upload: " + fmt.Sprintf(format, args...),
 		Hint: `send "PSU1", the length of the header in four bytes, the header and the chunk; all else is sent as text`,
 	}
 }
 
-// decode reads the JSON of a header. It reads on after a member that is wrong, and returns what is wrong with the first.
-func decode(text []byte) (c pannier.UploadChunk, err error) {
+// decodeHeader reads the JSON of a header. It reads on after a member that is wrong, and returns what is wrong with the first.
+func decodeHeader(text []byte) (c pannier.UploadChunk, err error) {
 	if !utf8.Valid(text) {
 		return c, errors.New("it is not UTF-8")
 	}
@@ -78,7 +77,7 @@ func decode(text []byte) (c pannier.UploadChunk, err error) {
 	seen := map[string]bool{}
 	var fault error
 	for dec.More() {
-		last, err := member(dec, seen, &c)
+		last, err := readMember(dec, seen, &c)
 		fault = cmp.Or(fault, err)
 		if last {
 			return c, fault
@@ -101,9 +100,9 @@ func decode(text []byte) (c pannier.UploadChunk, err error) {
 	return c, nil
 }
 
-// member reads one member of a header. last says that none can be read after it: the text is not JSON, or the value is a list
+// readMember reads one member of a header. last says that none can be read after it: the text is not JSON, or the value is a list
 // or an object, whose members are not those of the header.
-func member(dec *json.Decoder, seen map[string]bool, c *pannier.UploadChunk) (last bool, err error) {
+func readMember(dec *json.Decoder, seen map[string]bool, c *pannier.UploadChunk) (last bool, err error) {
 	token, err := dec.Token()
 	if err != nil {
 		return true, errors.New("a name is missing")
@@ -119,10 +118,10 @@ func member(dec *json.Decoder, seen map[string]bool, c *pannier.UploadChunk) (la
 	case err != nil:
 		return true, fmt.Errorf("%.40q has no value", name)
 	}
-	return last, set(c, name, value)
+	return last, setMember(c, name, value)
 }
 
-func set(c *pannier.UploadChunk, name string, value json.Token) error {
+func setMember(c *pannier.UploadChunk, name string, value json.Token) error {
 	text, _ := value.(string)
 	ok, expected := text != "", "a string, or empty"
 	switch name {
@@ -131,13 +130,13 @@ func set(c *pannier.UploadChunk, name string, value json.Token) error {
 	case "upload_id":
 		c.UploadID = text
 	case "offset":
-		c.Offset, ok = count(value)
+		c.Offset, ok = parseCount(value)
 		expected = "a number of bytes"
 	case "len":
-		c.Len, ok = count(value)
+		c.Len, ok = parseCount(value)
 		expected = "a number of bytes"
 	case "chunk_sha256":
-		c.SHA256, ok = ParseSHA256(text)
+		c.SHA256, ok = parseSHA256(text)
 		ok = ok || value == nil // null is none
 		expected = "64 lower-case hexadecimal digits, or nothing but zeros"
 	default:
@@ -149,8 +148,8 @@ func set(c *pannier.UploadChunk, name string, value json.Token) error {
 	return nil
 }
 
-// count reads a number of bytes: digits and nothing else.
-func count(value json.Token) (int64, bool) {
+// parseCount reads a number of bytes: digits and nothing else.
+func parseCount(value json.Token) (int64, bool) {
 	number, _ := value.(json.Number)
 	n, err := strconv.ParseUint(number.String(), 10, 63)
 	if err != nil {
@@ -159,9 +158,9 @@ func count(value json.Token) (int64, bool) {
 	return int64(n), true
 }
 
-// ParseSHA256 reads a SHA-256 as the protocol writes it: 64 lower-case hexadecimal digits, before which "sha256:" may
+// parseSHA256 reads a SHA-256 as the protocol writes it: 64 lower-case hexadecimal digits, before which "sha256:" may
 // stand, as it does in the text form of a [pannier.Digest]. Nothing has the one of zeros, and it must not be taken for none.
-func ParseSHA256(s string) (pannier.Digest, bool) {
+func parseSHA256(s string) (pannier.Digest, bool) {
 	s = strings.TrimPrefix(s, "sha256:")
 	raw, err := hex.DecodeString(s)
 	if err != nil || len(raw) != len(pannier.Digest{}) || strings.ToLower(s) != s {

@@ -1,43 +1,42 @@
-package api
+package rpc
 
 import (
 	"maps"
 	"slices"
 
 	"pannier"
-	"pannier/publish/api/rpc"
 )
 
-// rpcChanges are the parameters of skills/changed: fetch the list again.
-type rpcChanges struct {
-	WorkspaceID     string      `json:"workspace_id"`
-	SnapshotVersion uint64      `json:"snapshot_version"`
-	Reason          string      `json:"reason"`
-	Changes         []rpcChange `json:"changes"`
-	CreatedAt       int64       `json:"created_at"`
+// changes are the parameters of skills/changed: fetch the list again.
+type changes struct {
+	WorkspaceID     string   `json:"workspace_id"`
+	SnapshotVersion uint64   `json:"snapshot_version"`
+	Reason          string   `json:"reason"`
+	Changes         []change `json:"changes"`
+	CreatedAt       int64    `json:"created_at"`
 }
 
-type rpcChange struct {
+type change struct {
 	Slug       string             `json:"slug"`
 	SourceKind pannier.SourceKind `json:"source_kind"`
 	ChangeType string             `json:"change_type"`
 }
 
-// rpcChanged returns the notification from one snapshot to another. Where clients have set policies and nothing else is
+// changed returns the notification from one snapshot to another. Where clients have set policies and nothing else is
 // different but the skills that these are about, it names them; else anything may have changed.
-func (h *Handler) rpcChanged(before, after *pannier.Snapshot) rpc.Notification {
-	changes := rpcChanges{
-		WorkspaceID: h.RPC.WorkspaceID, SnapshotVersion: after.Version, Reason: "catalog_changed", Changes: []rpcChange{}, CreatedAt: after.Time.Unix(),
+func (h *skills) changed(before, after *pannier.Snapshot) Notification {
+	changes := changes{
+		WorkspaceID: h.WorkspaceID, SnapshotVersion: after.Version, Reason: "catalog_changed", Changes: []change{}, CreatedAt: after.Time.Unix(),
 	}
 	if before != nil {
 		if keys := policiesSet(before, after); len(keys) > 0 && sameSkills(before, after, keys) {
 			changes.Reason = "policy_updated"
 			for _, key := range keys {
-				changes.Changes = append(changes.Changes, rpcChange{key.Slug, key.SourceKind, "policy"})
+				changes.Changes = append(changes.Changes, change{key.Slug, key.SourceKind, "policy"})
 			}
 		}
 	}
-	return rpc.Notification{Method: "skills/changed", Params: changes}
+	return Notification{Method: "skills/changed", Params: changes}
 }
 
 func policiesSet(before, after *pannier.Snapshot) (keys []pannier.PolicyKey) {

@@ -1,4 +1,4 @@
-package api
+package rpc
 
 import (
 	"bytes"
@@ -8,34 +8,33 @@ import (
 	"strings"
 
 	"pannier"
-	"pannier/publish/api/rpc"
 	"pannier/publish/turn"
 	"pannier/service"
 )
 
-type rpcTurnParams struct {
+type turnParams struct {
 	inWorkspace
 	pannier.Turn
 	// DryRun stands in the query of POST /v1/prompt and POST /v1/resolve.
 	DryRun bool `json:"dry_run"`
 }
 
-// rpcResolveParams have beside the turn what stands in the query of POST /v1/resolve.
-type rpcResolveParams struct {
-	rpcTurnParams
+// resolveParams have beside the turn what stands in the query of POST /v1/resolve.
+type resolveParams struct {
+	turnParams
 	Verbose bool `json:"verbose"`
 }
 
-func (h *Handler) rpcResolve(r *http.Request, s *pannier.Snapshot, p rpcResolveParams) (any, error) {
+func (h *skills) resolve(r *http.Request, s *pannier.Snapshot, p resolveParams) (any, error) {
 	p.Turn.Verbose = p.Verbose
-	return h.rpcTurn(r, s, p.rpcTurnParams, (*turn.Answer).AppendJSON)
+	return h.turn(r, s, p.turnParams, (*turn.Answer).AppendJSON)
 }
 
-func (h *Handler) rpcPrompt(r *http.Request, s *pannier.Snapshot, p rpcTurnParams) (any, error) {
-	return h.rpcTurn(r, s, p, func(a *turn.Answer, dst []byte) []byte { return a.AppendPrompt(dst, true) })
+func (h *skills) prompt(r *http.Request, s *pannier.Snapshot, p turnParams) (any, error) {
+	return h.turn(r, s, p, func(a *turn.Answer, dst []byte) []byte { return a.AppendPrompt(dst, true) })
 }
 
-func (h *Handler) rpcTurn(r *http.Request, s *pannier.Snapshot, p rpcTurnParams, render func(*turn.Answer, []byte) []byte) (any, error) {
+func (h *skills) turn(r *http.Request, s *pannier.Snapshot, p turnParams, render func(*turn.Answer, []byte) []byte) (any, error) {
 	asked, err := h.Turns.Complete(p.Turn)
 	if err != nil {
 		return nil, err
@@ -47,25 +46,25 @@ func (h *Handler) rpcTurn(r *http.Request, s *pannier.Snapshot, p rpcTurnParams,
 	if !p.DryRun {
 		h.Turns.Record(asked, a)
 	}
-	return rpc.Appender(func(dst []byte) []byte {
+	return Appender(func(dst []byte) []byte {
 		defer a.Release()
 		return bytes.TrimSuffix(render(a, dst), []byte("\n"))
 	}), nil
 }
 
-type rpcFindParams struct {
+type findParams struct {
 	inWorkspace
 	pannier.FindRequest
 }
 
-func (h *Handler) rpcFind(_ *http.Request, s *pannier.Snapshot, p rpcFindParams) (any, error) {
+func (h *skills) find(_ *http.Request, s *pannier.Snapshot, p findParams) (any, error) {
 	return h.Service.FindByText(s, p.FindRequest, nil)
 }
 
 // maxReadChars bounds the characters of one part of a body, and is the default.
 const maxReadChars = 24000
 
-type rpcReadParams struct {
+type readParams struct {
 	inWorkspace
 	Slug            string             `json:"slug"`
 	SourceKind      pannier.SourceKind `json:"source_kind"`
@@ -74,9 +73,9 @@ type rpcReadParams struct {
 	IncludeMetadata *bool              `json:"include_metadata"`
 }
 
-type rpcReadResult struct {
+type readResult struct {
 	Slug string `json:"slug"`
-	*rpcReadMetadata
+	*readMetadata
 	Body      string `json:"body"`
 	Truncated bool   `json:"truncated"`
 	// Offset is where the body begins, NextOffset where the next part does, TotalChars the length of all of it; all count
@@ -89,7 +88,7 @@ type rpcReadResult struct {
 	RelativePaths string `json:"relative_path_resolution"`
 }
 
-type rpcReadMetadata struct {
+type readMetadata struct {
 	Name        string             `json:"name"`
 	Description string             `json:"description"`
 	Fingerprint pannier.Digest     `json:"fingerprint,omitzero"`
@@ -97,8 +96,8 @@ type rpcReadMetadata struct {
 	SourceKind  pannier.SourceKind `json:"source_kind"`
 }
 
-// rpcRead is skills/read: the body of a skill, or a part of it.
-func (h *Handler) rpcRead(r *http.Request, s *pannier.Snapshot, p rpcReadParams) (any, error) {
+// read is skills/read: the body of a skill, or a part of it.
+func (h *skills) read(r *http.Request, s *pannier.Snapshot, p readParams) (any, error) {
 	limit := maxReadChars
 	if p.MaxChars != nil {
 		limit = min(*p.MaxChars, maxReadChars)
@@ -117,27 +116,22 @@ func (h *Handler) rpcRead(r *http.Request, s *pannier.Snapshot, p rpcReadParams)
 		return nil, err
 	}
 	h.Service.RecordLoaded(e)
-	result := rpcReadResult{
+	result := readResult{
 		Slug: e.Slug, Offset: p.Offset, AssetRoot: h.Service.Directory(e.Skill),
 		RelativePaths: "relative paths in the body are below skill_asset_root",
 	}
 	if orTrue(p.IncludeMetadata) {
-		result.rpcReadMetadata = &rpcReadMetadata{e.Name, e.Description, h.Service.Contents.Fingerprint(e.Skill), e.Digest, e.SourceKind}
+		result.readMetadata = &readMetadata{e.Name, e.Description, h.Service.Contents.Fingerprint(e.Skill), e.Digest, e.SourceKind}
 	}
-	result.cut(e.Body, limit)
-	return result, nil
-}
-
-// cut takes in the part of a body from the offset on.
-func (r *rpcReadResult) cut(body string, limit int) {
-	chars := []rune(body)
-	r.TotalChars = len(chars)
-	from := min(r.Offset, len(chars))
+	chars := []rune(e.Body)
+	result.TotalChars = len(chars)
+	from := min(p.Offset, len(chars))
 	to := min(from+limit, len(chars))
-	r.Body = string(chars[from:to])
-	if r.Truncated = to < len(chars); r.Truncated {
-		r.NextOffset = to
+	result.Body = string(chars[from:to])
+	if result.Truncated = to < len(chars); result.Truncated {
+		result.NextOffset = to
 	}
+	return result, nil
 }
 
 // resolveName returns which skill a name means, as "owner/slug" or slug: one of these, where a `$` and a kind of root may stand
@@ -154,25 +148,20 @@ func resolveName(s *pannier.Snapshot, name string, kind pannier.SourceKind) (str
 	if e, ok := s.Lookup(ref); ok && (kind == "" || kind == e.SourceKind) {
 		return ref, nil
 	}
-	candidates := byDisplayName(s, ref, kind)
+	var candidates []string
+	for _, e := range s.Entries {
+		if e.Name == ref && e.State != pannier.StateShadowed && (kind == "" || kind == e.SourceKind) {
+			candidates = append(candidates, e.Qualified())
+		}
+	}
 	switch len(candidates) {
 	case 0:
 		return "", service.NotFound(name, "")
 	case 1:
 		return candidates[0], nil
 	}
-	return "", rpc.NewError(rpc.CodeInvalidParams, rpcInvalid, rpc.Details{
+	return "", NewError(CodeInvalidParams, invalid, Details{
 		Error: fmt.Sprintf("%.100q is an ambiguous skill slug: it can be %s", name, strings.Join(candidates, ", ")),
 		Hint:  "give one of these", Candidates: candidates,
 	})
-}
-
-func byDisplayName(s *pannier.Snapshot, name string, kind pannier.SourceKind) (qualified []string) {
-	for i := range s.Entries {
-		e := s.Entries[i]
-		if e.Name == name && e.State != pannier.StateShadowed && (kind == "" || kind == e.SourceKind) {
-			qualified = append(qualified, e.Qualified())
-		}
-	}
-	return qualified
 }

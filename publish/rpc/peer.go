@@ -76,11 +76,20 @@ func (p *Peer) Call(ctx context.Context, method string, params any) (json.RawMes
 	if err != nil {
 		return nil, err
 	}
-	id, answered, err := p.ask()
-	if err != nil {
-		return nil, err
+	p.mu.Lock()
+	if len(p.asked) >= maxAsked {
+		p.mu.Unlock()
+		return nil, ErrPeerFull
 	}
-	defer p.forget(id)
+	p.last++
+	id, answered := "s"+strconv.FormatUint(p.last, 10), make(chan peerAnswer, 1)
+	p.asked[id] = answered
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.asked, id)
+	}()
 	text, err := answer.Encode(struct {
 		Version string          `json:"jsonrpc"`
 		ID      string          `json:"id"`
@@ -99,24 +108,6 @@ func (p *Peer) Call(ctx context.Context, method string, params any) (json.RawMes
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-}
-
-func (p *Peer) ask() (id string, answer chan peerAnswer, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.asked) >= maxAsked {
-		return "", nil, ErrPeerFull
-	}
-	p.last++
-	id, answer = "s"+strconv.FormatUint(p.last, 10), make(chan peerAnswer, 1)
-	p.asked[id] = answer
-	return id, answer, nil
-}
-
-func (p *Peer) forget(id string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.asked, id)
 }
 
 // take takes a text in that answers a call to the peer, and reports whether it is one. A late answer is dropped.

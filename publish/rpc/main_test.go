@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"pannier"
-	"pannier/publish/api/rpc"
+	"pannier/publish/rpc"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

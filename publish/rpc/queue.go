@@ -14,15 +14,10 @@ var spare sync.Pool
 // maxSpareBytes bounds the memory that is kept of one answer.
 const maxSpareBytes = 4 << 20
 
-func acquire() []byte {
-	if text, ok := spare.Get().(*[]byte); ok {
-		return (*text)[:0]
-	}
-	return nil
-}
-
 // Release takes back the memory of an answer that was written.
-func Release(text []byte) {
+func (*Server) Release(text []byte) { release(text) }
+
+func release(text []byte) {
 	if 0 < cap(text) && cap(text) <= maxSpareBytes {
 		spare.Put(&text)
 	}
@@ -39,8 +34,6 @@ type queue struct {
 	texts [][]byte
 	bytes int
 }
-
-func newQueue() *queue { return &queue{ready: make(chan struct{}, 1), space: make(chan struct{}, 1)} }
 
 // push adds a text. It fails if the queue is full.
 func (q *queue) push(text []byte) bool {

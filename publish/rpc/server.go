@@ -1,4 +1,5 @@
-// Package rpc is JSON-RPC 2.0 (jsonrpc.org/specification) over WebSockets and over POST. It has no method of its own.
+// Package rpc is JSON-RPC 2.0 (jsonrpc.org/specification) over WebSockets and over POST, and the Pioneer skills protocol in it. A [Server]
+// frames calls of any methods; [NewSkills] makes the one whose methods decode what the service and turns are asked for.
 //
 // A text frame, and the body of a POST, holds one value: a call, or a batch of them. Invalid text is answered as
 // the specification says, and everything has a bound: the bytes of a frame, the calls of a batch, those under way on a
@@ -105,7 +106,11 @@ func (s *Server) run(r *http.Request, f frame) []byte {
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
 	r = r.WithContext(ctx)
-	return f.answer(acquire(), func(c call, answers []byte) []byte {
+	var dst []byte
+	if kept, ok := spare.Get().(*[]byte); ok {
+		dst = (*kept)[:0]
+	}
+	return f.answer(dst, func(c call, answers []byte) []byte {
 		if len(answers) > MaxAnswer && c.fault == nil {
 			c.fault = newError(CodeServer, "rpc.answer_too_large", fmt.Sprintf("the answers to this batch have more than %d bytes", MaxAnswer))
 		}
@@ -142,21 +147,17 @@ func (s *Server) answer(r *http.Request, c call, dst []byte) (answered []byte, f
 	}()
 	value, err := m.Answer(r, c.params)
 	if err == nil {
-		answered, err = appendResult(append(appendID(dst, c.id), `"result":`...), value)
-	}
-	if err == nil {
-		return append(answered, '}'), nil
+		answered = append(appendID(dst, c.id), `"result":`...)
+		if result, ok := value.(Appender); ok {
+			return append(result(answered), '}'), nil
+		}
+		var text []byte
+		if text, err = answer.Encode(value); err == nil {
+			return append(append(answered, text...), '}'), nil
+		}
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
 		return nil, e
 	}
 	return nil, s.ErrorOf(r, err)
-}
-
-func appendResult(dst []byte, value any) ([]byte, error) {
-	if result, ok := value.(Appender); ok {
-		return result(dst), nil
-	}
-	text, err := answer.Encode(value)
-	return append(dst, text...), err
 }

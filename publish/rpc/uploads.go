@@ -1,4 +1,4 @@
-package api
+package rpc
 
 import (
 	"cmp"
@@ -9,14 +9,10 @@ import (
 	"net/http"
 
 	"pannier"
-	"pannier/publish/api/psu1"
-	"pannier/publish/api/rpc"
 	"pannier/service"
 )
 
-func hasUploads(o *Options) bool { return o.Service.Uploads != nil }
-
-type rpcUploadStartParams struct {
+type uploadStartParams struct {
 	inWorkspace
 	FileName     string                `json:"file_name"`
 	Format       pannier.ArchiveFormat `json:"archive_format"`
@@ -25,7 +21,7 @@ type rpcUploadStartParams struct {
 	SHA256       string                `json:"sha256"`
 }
 
-type rpcUploadStarted struct {
+type uploadStarted struct {
 	UploadID         string `json:"upload_id"`
 	RecommendedChunk int64  `json:"recommended_chunk_size_bytes"`
 	MaxChunk         int64  `json:"max_chunk_size_bytes"`
@@ -34,8 +30,8 @@ type rpcUploadStarted struct {
 	ExpiresAt        int64  `json:"expires_at_unix"`
 }
 
-func (h *Handler) rpcUploadStart(r *http.Request, _ *pannier.Snapshot, p rpcUploadStartParams) (any, error) {
-	sum, ok := psu1.ParseSHA256(p.SHA256)
+func (h *skills) uploadStart(r *http.Request, _ *pannier.Snapshot, p uploadStartParams) (any, error) {
+	sum, ok := parseSHA256(p.SHA256)
 	if !ok {
 		return nil, &pannier.Refusal{Code: "upload.digest", Message: "invalid sha256", Hint: "give that of the archive in 64 lower-case hexadecimal digits"}
 	}
@@ -48,50 +44,50 @@ func (h *Handler) rpcUploadStart(r *http.Request, _ *pannier.Snapshot, p rpcUplo
 		return nil, err
 	}
 	l := h.Service.Uploads.Limits()
-	return rpcUploadStarted{started.ID, min(l.RecommendedChunk, l.MaxChunk), l.MaxChunk, l.MaxCompressed, l.MaxUnpacked, started.ExpiresAt.Unix()}, nil
+	return uploadStarted{started.ID, min(l.RecommendedChunk, l.MaxChunk), l.MaxChunk, l.MaxCompressed, l.MaxUnpacked, started.ExpiresAt.Unix()}, nil
 }
 
-type rpcUploadParams struct {
+type uploadParams struct {
 	inWorkspace
 	UploadID string `json:"upload_id"`
 }
 
-func (h *Handler) withUpload(r *http.Request, p rpcUploadParams, ask func(ctx context.Context, owner, id string) (pannier.Upload, error)) (pannier.Upload, error) {
+func (h *skills) withUpload(r *http.Request, p uploadParams, ask func(ctx context.Context, owner, id string) (pannier.Upload, error)) (pannier.Upload, error) {
 	if p.UploadID == "" {
 		return pannier.Upload{}, &pannier.Refusal{Code: "upload.id", Message: "upload_id is empty", Hint: "give that of skills/upload/start"}
 	}
 	return ask(r.Context(), service.ActorFrom(r.Context()).Owner(), p.UploadID)
 }
 
-type rpcUpload struct {
+type upload struct {
 	UploadID string               `json:"upload_id"`
 	Status   pannier.UploadStatus `json:"status"`
 }
 
-type rpcUploadFinished struct {
-	rpcUpload
+type uploadFinished struct {
+	upload
 	SHA256 string `json:"sha256"` // bare, as the protocol has it
 	Size   int64  `json:"compressed_size_bytes"`
 }
 
-func (h *Handler) rpcUploadFinish(r *http.Request, _ *pannier.Snapshot, p rpcUploadParams) (any, error) {
+func (h *skills) uploadFinish(r *http.Request, _ *pannier.Snapshot, p uploadParams) (any, error) {
 	up, err := h.withUpload(r, p, h.Service.Uploads.Finish)
 	if err != nil {
 		return nil, err
 	}
-	return rpcUploadFinished{rpcUpload{up.ID, up.Status}, hex.EncodeToString(up.SHA256[:]), up.Size}, nil
+	return uploadFinished{upload{up.ID, up.Status}, hex.EncodeToString(up.SHA256[:]), up.Size}, nil
 }
 
-func (h *Handler) rpcUploadAbort(r *http.Request, _ *pannier.Snapshot, p rpcUploadParams) (any, error) {
+func (h *skills) uploadAbort(r *http.Request, _ *pannier.Snapshot, p uploadParams) (any, error) {
 	up, err := h.withUpload(r, p, h.Service.Uploads.Abort)
 	if err != nil {
 		return nil, err
 	}
-	return rpcUpload{up.ID, up.Status}, nil
+	return upload{up.ID, up.Status}, nil
 }
 
-type rpcUploadState struct {
-	rpcUpload
+type uploadState struct {
+	upload
 	FileName  string `json:"file_name"`
 	Received  int64  `json:"received_bytes"`
 	Next      int64  `json:"next_offset"`
@@ -99,16 +95,16 @@ type rpcUploadState struct {
 	ExpiresAt int64  `json:"expires_at_unix"`
 }
 
-// rpcUploadStatus is skills/upload/status: a client that reconnects continues at next_offset.
-func (h *Handler) rpcUploadStatus(r *http.Request, _ *pannier.Snapshot, p rpcUploadParams) (any, error) {
+// uploadStatus is skills/upload/status: a client that reconnects continues at next_offset.
+func (h *skills) uploadStatus(r *http.Request, _ *pannier.Snapshot, p uploadParams) (any, error) {
 	up, err := h.withUpload(r, p, h.Service.Uploads.Status)
 	if err != nil {
 		return nil, err
 	}
-	return rpcUploadState{rpcUpload{up.ID, up.Status}, up.FileName, up.Received, up.Received, up.Size, up.ExpiresAt.Unix()}, nil
+	return uploadState{upload{up.ID, up.Status}, up.FileName, up.Received, up.Received, up.Size, up.ExpiresAt.Unix()}, nil
 }
 
-type rpcChunkFault struct {
+type chunkFault struct {
 	UploadID string `json:"upload_id"`
 	Offset   int64  `json:"offset"`
 	// Code is that of an error of a method, Reason the finer one that its details have.
@@ -119,14 +115,14 @@ type rpcChunkFault struct {
 	Next int64 `json:"next_offset"`
 }
 
-func (h *Handler) rpcChunk(r *http.Request, frame io.Reader) rpc.Notification {
-	c, fault := psu1.ParseHeader(frame)
+func (h *skills) chunk(r *http.Request, frame io.Reader) Notification {
+	c, fault := parseHeader(frame)
 	var err error
 	if c.WorkspaceID != "" {
 		err = h.checkWorkspace(c.WorkspaceID)
 	}
 	if err == nil {
-		err = h.Service.Require(r.Context(), requestOf(r, "skills/upload/chunk"), service.ScopeWrite)
+		err = h.Service.Require(r.Context(), service.Request{Name: "skills/upload/chunk"}, service.ScopeWrite)
 	}
 	switch {
 	case err != nil:
@@ -138,11 +134,11 @@ func (h *Handler) rpcChunk(r *http.Request, frame io.Reader) rpc.Notification {
 	if err != nil {
 		return h.chunkFault(r, c, h.nextOffset(r, c, err), err)
 	}
-	return rpc.Notification{Method: "skills/upload/chunk_ack", Params: ack}
+	return Notification{Method: "skills/upload/chunk_ack", Params: ack}
 }
 
 // nextOffset returns where an upload goes on after a chunk that was not taken in.
-func (h *Handler) nextOffset(r *http.Request, c pannier.UploadChunk, err error) int64 {
+func (h *skills) nextOffset(r *http.Request, c pannier.UploadChunk, err error) int64 {
 	if fault, ok := errors.AsType[*pannier.UploadFault](err); ok {
 		return fault.Next
 	}
@@ -153,14 +149,14 @@ func (h *Handler) nextOffset(r *http.Request, c pannier.UploadChunk, err error) 
 	return up.Received
 }
 
-func (h *Handler) chunkFault(r *http.Request, c pannier.UploadChunk, next int64, err error) rpc.Notification {
+func (h *skills) chunkFault(r *http.Request, c pannier.UploadChunk, next int64, err error) Notification {
 	if fault, ok := errors.AsType[*pannier.UploadFault](err); ok {
 		err = &fault.Refusal
 	}
-	failed, ok := errors.AsType[*rpc.Error](err)
+	failed, ok := errors.AsType[*Error](err)
 	if !ok {
-		failed = h.rpcError(r, err)
+		failed = h.errorOf(r, err)
 	}
 	details := failed.Data.Details
-	return rpc.Notification{Method: "skills/upload/chunk_error", Params: rpcChunkFault{c.UploadID, c.Offset, failed.Data.Code, details.Code, details.Error, next}}
+	return Notification{Method: "skills/upload/chunk_error", Params: chunkFault{c.UploadID, c.Offset, failed.Data.Code, details.Code, details.Error, next}}
 }

@@ -69,7 +69,7 @@ func invalidRequest(text string) *Error {
 	return newError(CodeInvalidRequest, "rpc.invalid_request", text)
 }
 
-func invalidParams(text string) *Error {
+func malformedParams(text string) *Error {
 	return newError(CodeInvalidParams, "rpc.invalid_params", text)
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"pannier/publish/api/rpc"
+	"pannier/publish/rpc"
 )
 
 // The tests in this file run on a clock of their own, over pipes.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,40 +43,49 @@ var ErrFull = errors.New("there are too many WebSockets")
 func (s *Server) Accept(w http.ResponseWriter, r *http.Request, stop context.Context) error {
 	defer s.open.Add(-1)
 	if s.open.Add(1) > int64(cmp.Or(s.MaxConns, MaxConns)) {
-		return ErrFull
+		return &HandshakeError{http.StatusServiceUnavailable, ErrFull}
 	}
-	refusal := &refusal{ResponseWriter: w}
-	socket, err := websocket.Accept(refusal, r, nil)
+	refused := &handshake{ResponseWriter: w}
+	socket, err := websocket.Accept(refused, r, nil)
 	if err != nil {
-		return &HandshakeError{Status: max(refusal.status, http.StatusBadRequest), err: err}
+		return &HandshakeError{max(refused.status, http.StatusBadRequest), err}
 	}
 	s.metrics.open.Inc()
 	defer s.metrics.open.Dec()
 	socket.SetReadLimit(max(MaxFrame, s.MaxBinary))
-	c := newConn(s, socket, r)
-	c.wire = refusal.wire
+	c := &conn{
+		server: s, socket: socket, request: r, wire: refused.wire, queue: &queue{ready: make(chan struct{}, 1), space: make(chan struct{}, 1)},
+		ending: make(chan ending, 1), slots: make(chan struct{}, maxCalls),
+	}
+	c.peer = &Peer{conn: c, asked: map[string]chan peerAnswer{}}
 	c.serve(stop)
 	return nil
 }
 
 // HandshakeError says why a request did not become a WebSocket.
 type HandshakeError struct {
-	Status int
+	status int
 	err    error
 }
 
 // Error implements error.
 func (e *HandshakeError) Error() string { return e.err.Error() }
 
-// refusal takes the answer to a handshake that fails, so that the caller can write its own, and keeps the connection of
+// Unwrap gives [errors.Is] the cause, such as [ErrFull].
+func (e *HandshakeError) Unwrap() error { return e.err }
+
+// Status returns the HTTP status that the request is answered with.
+func (e *HandshakeError) Status() int { return e.status }
+
+// handshake takes the answer to a handshake that fails, so that the caller can write its own, and keeps the connection of
 // one that does not.
-type refusal struct {
+type handshake struct {
 	http.ResponseWriter
 	status int
 	wire   *wire
 }
 
-func (w *refusal) WriteHeader(status int) {
+func (w *handshake) WriteHeader(status int) {
 	if status >= http.StatusBadRequest {
 		w.status = status
 		return
@@ -83,9 +93,9 @@ func (w *refusal) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *refusal) Write(text []byte) (int, error) { return len(text), nil }
+func (w *handshake) Write(text []byte) (int, error) { return len(text), nil }
 
-func (w *refusal) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (w *handshake) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	w.wire = &wire{Conn: conn}
 	return w.wire, buffered, err
@@ -131,15 +141,6 @@ type ending struct {
 	label  string // that of the metrics; empty where the peer is not at fault
 }
 
-func newConn(s *Server, socket *websocket.Conn, r *http.Request) *conn {
-	c := &conn{
-		server: s, socket: socket, request: r, queue: newQueue(),
-		ending: make(chan ending, 1), slots: make(chan struct{}, maxCalls),
-	}
-	c.peer = &Peer{conn: c, asked: map[string]chan peerAnswer{}}
-	return c
-}
-
 func (c *conn) serve(stop context.Context) {
 	ctx, cancel := context.WithCancel(c.request.Context())
 	defer context.AfterFunc(ctx, func() { c.wire.Close() })()
@@ -175,31 +176,25 @@ func (c *conn) read(ctx context.Context) {
 		}
 		select {
 		case c.slots <- struct{}{}:
-			c.calls.Go(func() { c.answer(text) })
+			c.calls.Go(func() {
+				defer func() { <-c.slots }()
+				f := decode(text)
+				if slices.ContainsFunc(f.calls, func(asked call) bool { return asked.fault == nil && c.server.Methods[asked.method].Changes }) {
+					c.changing.Add(1) // notifications of what the calls change follow their answer
+					defer c.queue.wake()
+					defer c.changing.Add(-1)
+				}
+				c.send(c.server.run(c.request, f))
+			})
 		default:
-			c.send(decode(text).answer(nil, refuseBusy))
+			c.send(decode(text).answer(nil, func(refused call, dst []byte) []byte {
+				if refused.fault == nil {
+					refused.fault = newError(CodeServer, "rpc.too_many_calls", "too many calls of this connection are under way; ask again after an answer")
+				}
+				return refused.refuse(refused.fault, dst)
+			}))
 		}
 	}
-}
-
-// refuseBusy answers a call of a connection that has as many under way as it may.
-func refuseBusy(c call, dst []byte) []byte {
-	if c.fault == nil {
-		c.fault = newError(CodeServer, "rpc.too_many_calls", "too many calls of this connection are under way; ask again after an answer")
-	}
-	return c.refuse(c.fault, dst)
-}
-
-// answer makes the calls of a frame. Notifications of what they change follow their answer.
-func (c *conn) answer(text []byte) {
-	defer func() { <-c.slots }()
-	f := decode(text)
-	if f.changes(c.server.Methods) {
-		c.changing.Add(1)
-		defer c.queue.wake()
-		defer c.changing.Add(-1)
-	}
-	c.send(c.server.run(c.request, f))
 }
 
 // send queues a text, nil being none. A peer that has left too many unread is dropped.
@@ -211,14 +206,26 @@ func (c *conn) send(text []byte) {
 
 // write sends what is queued, and a notification when the queue is empty, until the connection ends.
 func (c *conn) write(ctx context.Context) {
-	announced, snapshots, cancel := c.subscribe()
-	defer cancel()
-	var newest *pannier.Snapshot // that the peer is not notified of yet
+	var announced, newest *pannier.Snapshot // that the peer knows, and that it is not notified of yet
+	var snapshots <-chan *pannier.Snapshot
+	if c.server.Subscribe != nil {
+		var cancel func()
+		snapshots, cancel = c.server.Subscribe()
+		defer cancel()
+		select {
+		case announced = <-snapshots:
+		default:
+		}
+	}
 	for {
 		free := c.changing.Load() == 0 // before the check of the queue: by then it has the answers of calls that have ended
 		text := c.queue.pop()
 		if text == nil && newest != nil && free {
-			text, announced, newest = c.notification(announced, newest), newest, nil
+			var err error
+			if text, err = c.server.Changed(announced, newest).text(); err != nil {
+				c.server.Logger.Error("cannot encode a notification", "error", err)
+			}
+			announced, newest = newest, nil
 		}
 		if text != nil {
 			if err := c.writeText(ctx, text); err != nil {
@@ -239,28 +246,6 @@ func (c *conn) write(ctx context.Context) {
 	}
 }
 
-// subscribe returns the snapshot that the peer knows at first, and those that follow.
-func (c *conn) subscribe() (announced *pannier.Snapshot, snapshots <-chan *pannier.Snapshot, cancel func()) {
-	if c.server.Subscribe == nil {
-		return nil, nil, func() {}
-	}
-	snapshots, cancel = c.server.Subscribe()
-	select {
-	case announced = <-snapshots:
-	default:
-	}
-	return announced, snapshots, cancel
-}
-
-func (c *conn) notification(announced, s *pannier.Snapshot) []byte {
-	text, err := c.server.Changed(announced, s).text()
-	if err != nil {
-		c.server.Logger.Error("cannot encode a notification", "error", err)
-		return nil
-	}
-	return text
-}
-
 // writeText writes one text. A peer that does not take it in time is dropped.
 func (c *conn) writeText(ctx context.Context, text []byte) error {
 	c.writes.Add(1)
@@ -269,7 +254,7 @@ func (c *conn) writeText(ctx context.Context, text []byte) error {
 		c.end(ending{websocket.StatusPolicyViolation, "a message was left unread for " + writeTimeout.String(), slowReader})
 	})
 	defer slow.Stop()
-	defer Release(text)
+	defer release(text)
 	return c.socket.Write(ctx, websocket.MessageText, text)
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"unicode/utf8"
 )
 
@@ -57,10 +56,6 @@ func (f frame) answer(dst []byte, one func(c call, dst []byte) []byte) []byte {
 	}
 	answers[0] = '['
 	return append(answers, ']')
-}
-
-func (f frame) changes(methods map[string]Method) bool {
-	return slices.ContainsFunc(f.calls, func(c call) bool { return c.fault == nil && methods[c.method].Changes })
 }
 
 // decode reads a text strictly.
@@ -176,17 +171,17 @@ func Params(params json.RawMessage, into any) error {
 	}
 	members, err := readObject(params)
 	if err != nil {
-		return invalidParams("params are " + err.Error())
+		return malformedParams("params are " + err.Error())
 	}
 	for name := range members {
 		if !isName(name) { // encoding/json ignores case
-			return invalidParams(fmt.Sprintf("unknown parameter %.40q", name))
+			return malformedParams(fmt.Sprintf("unknown parameter %.40q", name))
 		}
 	}
 	dec := json.NewDecoder(bytes.NewReader(params))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
-		return invalidParams(trimJSON(err))
+		return malformedParams(trimJSON(err))
 	}
 	return nil
 }

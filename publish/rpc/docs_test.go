@@ -1,4 +1,4 @@
-package api_test
+package rpc_test
 
 import (
 	"maps"
@@ -11,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pannier/publish/api"
+	"pannier"
+	"pannier/publish/rpc"
+	decides "pannier/service"
 )
 
 var (
@@ -36,6 +38,11 @@ func rows(t *testing.T) [][]string {
 	return rows
 }
 
+// uploads takes nothing in.
+type uploads struct{ decides.Uploads }
+
+func (uploads) Limits() pannier.UploadLimits { return pannier.UploadLimits{} }
+
 // TestRPCTables of docs/RPC.md tell of each method and of each code with its number, and of no other.
 func TestRPCTables(t *testing.T) {
 	methods, codes := map[string]bool{}, map[string]bool{}
@@ -47,16 +54,14 @@ func TestRPCTables(t *testing.T) {
 			codes[strings.TrimSpace(cells[0])+" "+m[1]] = true
 		}
 	}
-	c := newCallable(catalog())
-	c.content.Installer = newMover()
-	versioned(&c.content)
-	c.content.Uploads = newUploads(t, t.TempDir())
-	c.content.Tools = toldTools
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(methods)), c.handler().Methods()); diff != "" {
+	server := rpc.NewSkills(rpc.Skills{Service: decides.New(decides.Options{
+		Installer: struct{ decides.Installer }{}, Changes: struct{ decides.Changes }{}, Tools: struct{ decides.Tools }{}, Uploads: uploads{},
+	})})
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(methods)), slices.Sorted(maps.Keys(server.Methods))); diff != "" {
 		t.Errorf("-docs/RPC.md +methods:\n%s", diff)
 	}
 	told := slices.DeleteFunc(slices.Sorted(maps.Keys(codes)), func(code string) bool { return strings.Contains(code, " rpc.") })
-	if diff := cmp.Diff(told, api.RPCCodes()); diff != "" {
+	if diff := cmp.Diff(told, rpc.RefusalCodes()); diff != "" {
 		t.Errorf("-docs/RPC.md +codes:\n%s", diff)
 	}
 	for code := range frameCodes(t) {
@@ -69,7 +74,7 @@ func TestRPCTables(t *testing.T) {
 // frameCodes returns the codes of what is wrong with a call itself.
 func frameCodes(t *testing.T) map[string]bool {
 	t.Helper()
-	files, err := filepath.Glob("rpc/*.go")
+	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}

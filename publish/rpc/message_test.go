@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"pannier/publish/api/rpc"
+	"pannier/publish/rpc"
 )
 
 // fault is an answer that is an error of this package.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"pannier/publish/api/rpc"
+	"pannier/publish/rpc"
 )
 
 // counting takes in binary frames: it tells how many bytes came, and reads no more than it is told to.

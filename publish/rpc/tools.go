@@ -1,4 +1,4 @@
-package api
+package rpc
 
 import (
 	"context"
@@ -7,14 +7,13 @@ import (
 	"net/http"
 
 	"pannier"
-	"pannier/publish/api/rpc"
 	"pannier/service"
 )
 
 // methodInvoke is what a client is called with that has registered a tool of the agent.
 const methodInvoke = "skills/tools/invoke"
 
-type rpcRegisterParams struct {
+type registerParams struct {
 	inWorkspace
 	Name *string `json:"name"`
 }
@@ -24,9 +23,9 @@ type registeredTool struct {
 	Registered bool   `json:"registered"`
 }
 
-// rpcRegisterTool is skills/tools/register: the connection carries a tool of the agent out until it ends.
-func (h *Handler) rpcRegisterTool(r *http.Request, _ *pannier.Snapshot, p rpcRegisterParams) (any, error) {
-	peer := rpc.PeerOf(r.Context())
+// registerTool is skills/tools/register: the connection carries a tool of the agent out until it ends.
+func (h *skills) registerTool(r *http.Request, _ *pannier.Snapshot, p registerParams) (any, error) {
+	peer := PeerOf(r.Context())
 	switch {
 	case p.Name == nil:
 		return nil, invalidParams("name is missing", "name the tool as target_tool of a skill does")
@@ -56,24 +55,24 @@ type invoked struct {
 }
 
 // invoke has a client carry a tool of the agent out.
-func invoke(ctx context.Context, peer *rpc.Peer, name string, arguments json.RawMessage) (pannier.ToolResult, error) {
+func invoke(ctx context.Context, peer *Peer, name string, arguments json.RawMessage) (pannier.ToolResult, error) {
 	text, err := peer.Call(ctx, methodInvoke, invocation{name, arguments})
 	failed := func(code, message, hint string) (pannier.ToolResult, error) {
 		return pannier.ToolResult{}, &pannier.ToolError{Code: code, Message: message, Hint: hint}
 	}
-	if said, ok := errors.AsType[*rpc.PeerError](err); ok {
+	if said, ok := errors.AsType[*PeerError](err); ok {
 		return failed(pannier.ToolFailed, "the agent answered: "+pannier.Truncate(said.Message, 1000), "see the log of the agent")
 	}
 	switch {
-	case errors.Is(err, rpc.ErrPeerGone):
+	case errors.Is(err, ErrPeerGone):
 		return failed(pannier.ToolRunnerGone, "the agent closed the connection that had registered "+name, "retry when the agent is connected again")
-	case errors.Is(err, rpc.ErrPeerFull):
+	case errors.Is(err, ErrPeerFull):
 		return failed(pannier.ToolBusy, err.Error(), "retry when one has ended")
 	case err != nil:
 		return pannier.ToolResult{}, err
 	}
 	var answer invoked
-	if err := rpc.Params(text, &answer); err != nil {
+	if err := Params(text, &answer); err != nil {
 		return failed(pannier.ToolFailed, "the agent answered with something else than {\"output\": \"…\"}", "see the log of the agent")
 	}
 	result := pannier.ToolResult{OK: answer.OK == nil || *answer.OK, Output: answer.Output}
@@ -81,4 +80,28 @@ func invoke(ctx context.Context, peer *rpc.Peer, name string, arguments json.Raw
 		result.Error = &pannier.ToolError{Code: pannier.ToolFailed, Message: "the tool of the agent failed", Hint: "see its output"}
 	}
 	return result, nil
+}
+
+type toolParams struct {
+	inWorkspace
+	Name *string `json:"name"`
+	pannier.ToolCall
+}
+
+// callTool is skills/tools/call: POST /v1/tools/{name}, for the same callers.
+func (h *skills) callTool(r *http.Request, _ *pannier.Snapshot, p toolParams) (any, error) {
+	if p.Name == nil {
+		return nil, invalidParams("name is missing", "name the tool as `pannier tool list` does")
+	}
+	return h.Service.CallTool(r.Context(), pannier.ToolRequest{ToolCall: p.ToolCall, Name: *p.Name})
+}
+
+type cancelParams struct {
+	inWorkspace
+	CallID string `json:"call_id"`
+}
+
+// cancelTool is skills/tools/cancel.
+func (h *skills) cancelTool(r *http.Request, _ *pannier.Snapshot, p cancelParams) (any, error) {
+	return h.Service.CancelTool(r.Context(), p.CallID)
 }

@@ -1,4 +1,4 @@
-package api
+package rpc
 
 import (
 	"cmp"
@@ -6,65 +6,67 @@ import (
 	"fmt"
 	"net/http"
 
+	"pannier/service"
+
 	"pannier"
 )
 
 // uploadedArchive is the only kind of source that the protocol takes.
 const uploadedArchive = "uploaded_archive"
 
-type rpcSourceParam struct {
+type sourceParam struct {
 	Type     string `json:"type"`
 	UploadID string `json:"upload_id"`
 }
 
-// rpcArchiveParams are an archive and the rules whose blocking findings are accepted.
-type rpcArchiveParams struct {
+// archiveParams are an archive and the rules whose blocking findings are accepted.
+type archiveParams struct {
 	inWorkspace
-	Source       rpcSourceParam `json:"source"`
-	AllowMissing bool           `json:"allow_missing"`
-	Accept       []string       `json:"accept"`
-	Reason       string         `json:"reason"`
+	Source       sourceParam `json:"source"`
+	AllowMissing bool        `json:"allow_missing"`
+	Accept       []string    `json:"accept"`
+	Reason       string      `json:"reason"`
 }
 
-type rpcInstallParams struct {
-	rpcArchiveParams
+type installParams struct {
+	archiveParams
 	TargetSourceKind pannier.SourceKind `json:"target_source_kind"`
 	DryRun           bool               `json:"dry_run"`
 	Several          bool               `json:"several"`
-	Items            []rpcItemParam     `json:"items"`
+	Items            []itemParam        `json:"items"`
 }
 
-// rpcItemParam says what differs for one skill of an archive.
-type rpcItemParam struct {
-	Path         *string          `json:"path"`
-	Skip         bool             `json:"skip"`
-	Replace      *rpcReplaceParam `json:"replace"`
-	AllowMissing bool             `json:"allow_missing"`
-	Accept       []string         `json:"accept"`
-	Reason       string           `json:"reason"`
+// itemParam says what differs for one skill of an archive.
+type itemParam struct {
+	Path         *string       `json:"path"`
+	Skip         bool          `json:"skip"`
+	Replace      *replaceParam `json:"replace"`
+	AllowMissing bool          `json:"allow_missing"`
+	Accept       []string      `json:"accept"`
+	Reason       string        `json:"reason"`
 }
 
-type rpcReplaceParam struct {
+type replaceParam struct {
 	Expected *string `json:"expected_fingerprint"`
 }
 
-type rpcUpdateParams struct {
-	rpcArchiveParams
+type updateParams struct {
+	archiveParams
 	Slug       string             `json:"slug"`
 	SourceKind pannier.SourceKind `json:"source_kind"`
 	Expected   *string            `json:"expected_previous_fingerprint"`
 }
 
-type rpcUninstallParams struct {
+type uninstallParams struct {
 	inWorkspace
 	Slug       string             `json:"slug"`
 	SourceKind pannier.SourceKind `json:"source_kind"`
 }
 
-type rpcInstallResult struct {
+type installResult struct {
 	Status pannier.InstallStatus `json:"status"`
-	Skill  rpcInstalled          `json:"skill"`
-	Audit  rpcAudited            `json:"audit"`
+	Skill  installed             `json:"skill"`
+	Audit  audited               `json:"audit"`
 	// DryRun says that nothing was touched; Findings, Accepted and Reasons are as in [pannier.InstallResult]. They are additions too.
 	DryRun   bool                 `json:"dry_run,omitempty"`
 	Findings []pannier.Finding    `json:"findings,omitempty"`
@@ -72,10 +74,10 @@ type rpcInstallResult struct {
 	Reasons  []pannier.Reason     `json:"reasons,omitempty"`
 	// Issues are an addition to the protocol: what a client should know of the skill, such as that only a turn that names it
 	// uses it.
-	Issues []rpcIssue `json:"validation_issues,omitempty"`
+	Issues []issue `json:"validation_issues,omitempty"`
 }
 
-type rpcInstalled struct {
+type installed struct {
 	Slug        string             `json:"slug"`
 	SourceKind  pannier.SourceKind `json:"source_kind"`
 	Version     string             `json:"version,omitempty"`
@@ -84,22 +86,22 @@ type rpcInstalled struct {
 	InstallPath string             `json:"install_path"`
 }
 
-type rpcAudited struct {
+type audited struct {
 	EventsWritten int `json:"events_written"`
 }
 
-type rpcUninstallResult struct {
+type uninstallResult struct {
 	Status     pannier.InstallStatus `json:"status"`
 	Slug       string                `json:"slug"`
 	SourceKind pannier.SourceKind    `json:"source_kind"`
 	Removed    string                `json:"removed_install_path,omitempty"`
-	Audit      rpcAudited            `json:"audit"`
+	Audit      audited               `json:"audit"`
 }
 
-func (h *Handler) rpcInstallSkill(r *http.Request, _ *pannier.Snapshot, p rpcInstallParams) (any, error) {
+func (h *skills) installSkill(r *http.Request, _ *pannier.Snapshot, p installParams) (any, error) {
 	req := pannier.InstallRequest{SourceKind: p.TargetSourceKind, DryRun: p.DryRun}
 	if !p.Several && len(p.Items) == 0 {
-		return h.rpcInstallUpload(r, p.rpcArchiveParams, req)
+		return h.installUpload(r, p.archiveParams, req)
 	}
 	if !p.Several {
 		return nil, invalidParams("items are given without several", "give both, or none")
@@ -112,13 +114,13 @@ func (h *Handler) rpcInstallSkill(r *http.Request, _ *pannier.Snapshot, p rpcIns
 		return nil, err
 	}
 	req.AllowMissing, req.Accept = p.AllowMissing, pannier.AcceptRequest{Rules: p.Accept, Reason: p.Reason}
-	return h.installSeveral(r, pannier.InstallSeveral{InstallRequest: req, Items: items}, pannier.InstallSource{UploadID: p.Source.UploadID})
+	return h.Service.InstallSeveral(r.Context(), pannier.InstallSeveral{InstallRequest: req, Items: items}, pannier.InstallSource{UploadID: p.Source.UploadID})
 }
 
 // maxItems bounds the items of an installation; an archive has no more skills.
 const maxItems = 200
 
-func installItems(params []rpcItemParam) ([]pannier.InstallItem, error) {
+func installItems(params []itemParam) ([]pannier.InstallItem, error) {
 	if len(params) > maxItems {
 		return nil, invalidParams(fmt.Sprintf("there are %d items, more than %d", len(params), maxItems), "install fewer at a time")
 	}
@@ -135,7 +137,7 @@ func installItems(params []rpcItemParam) ([]pannier.InstallItem, error) {
 		}
 		if item.Replace && p.Replace.Expected != nil {
 			var err error
-			if item.Expected, err = expectedFingerprint("expected_fingerprint", rpcPrefixed(*p.Replace.Expected)); err != nil {
+			if item.Expected, err = service.ParseExpected("expected_fingerprint", prefixed(*p.Replace.Expected)); err != nil {
 				return nil, err
 			}
 		}
@@ -144,7 +146,7 @@ func installItems(params []rpcItemParam) ([]pannier.InstallItem, error) {
 	return items, nil
 }
 
-func (p rpcSourceParam) check() error {
+func (p sourceParam) check() error {
 	const hint = `give {"type":"uploaded_archive","upload_id":…} of a finished upload`
 	if p.Type != uploadedArchive {
 		return invalidParams(fmt.Sprintf("the source is of type %.40q", p.Type), hint)
@@ -155,29 +157,29 @@ func (p rpcSourceParam) check() error {
 	return nil
 }
 
-func (h *Handler) rpcUpdateSkill(r *http.Request, _ *pannier.Snapshot, p rpcUpdateParams) (any, error) {
+func (h *skills) updateSkill(r *http.Request, _ *pannier.Snapshot, p updateParams) (any, error) {
 	if p.Slug == "" {
 		return nil, errSlugMissing
 	}
 	req := pannier.InstallRequest{Slug: p.Slug, SourceKind: p.SourceKind}
 	if p.Expected != nil {
 		var err error
-		if req.Expected, err = expectedFingerprint("expected_previous_fingerprint", rpcPrefixed(*p.Expected)); err != nil {
+		if req.Expected, err = service.ParseExpected("expected_previous_fingerprint", prefixed(*p.Expected)); err != nil {
 			return nil, err
 		}
 	}
-	return h.rpcInstallUpload(r, p.rpcArchiveParams, req)
+	return h.installUpload(r, p.archiveParams, req)
 }
 
-// rpcPrefixed returns a fingerprint as the rest of the API writes it. The protocol leaves out `sha256:`.
-func rpcPrefixed(fingerprint string) string {
+// prefixed returns a fingerprint as the rest of the API writes it. The protocol leaves out `sha256:`.
+func prefixed(fingerprint string) string {
 	if len(fingerprint) == hex.EncodedLen(len(pannier.Digest{})) {
 		return "sha256:" + fingerprint
 	}
 	return fingerprint
 }
 
-func (h *Handler) rpcInstallUpload(r *http.Request, p rpcArchiveParams, req pannier.InstallRequest) (any, error) {
+func (h *skills) installUpload(r *http.Request, p archiveParams, req pannier.InstallRequest) (any, error) {
 	if err := p.Source.check(); err != nil {
 		return nil, err
 	}
@@ -187,14 +189,14 @@ func (h *Handler) rpcInstallUpload(r *http.Request, p rpcArchiveParams, req pann
 		return nil, err
 	}
 	s := result.Skill
-	return rpcInstallResult{
-		Status: result.Status, Audit: rpcAudited{result.AuditEntries},
-		Skill:  rpcInstalled{s.Slug, s.SourceKind, s.Version, s.Fingerprint, rpcTrust(s.TrustLevel), s.InstallPath},
-		Issues: rpcIssues(result.Problems), DryRun: result.DryRun, Findings: result.Findings, Accepted: result.Accepted, Reasons: result.Reasons,
+	return installResult{
+		Status: result.Status, Audit: audited{result.AuditEntries},
+		Skill:  installed{s.Slug, s.SourceKind, s.Version, s.Fingerprint, trust(s.TrustLevel), s.InstallPath},
+		Issues: issues(result.Problems), DryRun: result.DryRun, Findings: result.Findings, Accepted: result.Accepted, Reasons: result.Reasons,
 	}, nil
 }
 
-func (h *Handler) rpcUninstall(r *http.Request, _ *pannier.Snapshot, p rpcUninstallParams) (any, error) {
+func (h *skills) uninstall(r *http.Request, _ *pannier.Snapshot, p uninstallParams) (any, error) {
 	if p.Slug == "" {
 		return nil, errSlugMissing
 	}
@@ -203,9 +205,9 @@ func (h *Handler) rpcUninstall(r *http.Request, _ *pannier.Snapshot, p rpcUninst
 		return nil, err
 	}
 	_, slug := pannier.SplitQualified(p.Slug)
-	return rpcUninstallResult{
+	return uninstallResult{
 		result.Status, cmp.Or(result.Skill.Slug, slug), cmp.Or(result.Skill.SourceKind, p.SourceKind, pannier.SourceWorkspace),
 		result.Removed,
-		rpcAudited{result.AuditEntries},
+		audited{result.AuditEntries},
 	}, nil
 }

@@ -50,15 +50,21 @@ func (c *conn) receiveBinary(ctx context.Context, frame io.Reader) error {
 		c.working.Store(false)
 	}()
 	frame = &countedFrame{frame, c}
-	answer, err := c.callBinary(frame)
+	answered, err := c.callBinary(frame)
 	if err != nil {
 		return err
 	}
-	text, err := answer.text()
+	text, err := answered.text()
 	if err != nil {
 		return err
 	}
-	c.sendWaiting(ctx, text)
+	for !c.queue.push(text) { // a peer that sends frames faster than it is answered is not dropped, but slowed down
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.queue.space:
+		}
+	}
 	return skip(frame)
 }
 
@@ -94,16 +100,4 @@ func (f *countedFrame) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	return n, err
-}
-
-// sendWaiting queues a text once there is room. A peer that sends frames faster than it is answered is not dropped, but
-// slowed down.
-func (c *conn) sendWaiting(ctx context.Context, text []byte) {
-	for !c.queue.push(text) {
-		select {
-		case <-ctx.Done():
-			return
-		case <-c.queue.space:
-		}
-	}
 }

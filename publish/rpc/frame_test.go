@@ -1,4 +1,4 @@
-package psu1_test
+package rpc_test
 
 import (
 	"encoding/binary"
@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pannier"
-	"pannier/publish/api/psu1"
+	"pannier/publish/rpc"
 )
 
 // frameOf puts a header of that text before a chunk.
@@ -33,7 +33,7 @@ func TestParseHeader(t *testing.T) {
 		{`{"upload_id":"u","offset":1,"len":2,"chunk_sha256":"sha256:` + zeros + `"}`, pannier.UploadChunk{UploadID: "u", Offset: 1, Len: 2, SHA256: one}},
 	} {
 		frame := strings.NewReader(frameOf(tt.header, "chunk"))
-		got, err := psu1.ParseHeader(frame)
+		got, err := rpc.ParseHeader(frame)
 		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", tt.header, err, diff)
 		}
@@ -72,7 +72,7 @@ func TestParseHeaderRefuses(t *testing.T) {
 		"a sum of zeros":   {frameOf(`{"chunk_sha256":"`+strings.Repeat("0", 64)+`"}`, ""), "or nothing but zeros"},
 		"a sum as number":  {frameOf(`{"chunk_sha256":1}`, ""), "chunk_sha256 is not 64"},
 	} {
-		_, err := psu1.ParseHeader(strings.NewReader(tt.frame))
+		_, err := rpc.ParseHeader(strings.NewReader(tt.frame))
 		r, ok := errors.AsType[*pannier.Refusal](err)
 		if !ok || r.Code != "upload.frame" || r.Hint == "" || !strings.Contains(r.Message, tt.says) {
 			t.Errorf("%s: %v", name, err)
@@ -89,7 +89,7 @@ func TestParseHeaderNamesUpload(t *testing.T) {
 		`{"x":{"upload_id":"v"},"upload_id":"u"}`:                  {},
 		`{"upload_id":"u","offset":7`:                              {UploadID: "u", Offset: 7},
 	} {
-		got, err := psu1.ParseHeader(strings.NewReader(frameOf(header, "")))
+		got, err := rpc.ParseHeader(strings.NewReader(frameOf(header, "")))
 		if diff := cmp.Diff(want, got); diff != "" || err == nil {
 			t.Errorf("%s: %v (-want +got):\n%s", header, err, diff)
 		}
@@ -102,8 +102,8 @@ func FuzzFrame(f *testing.F) {
 	f.Add([]byte("PSU1\x00\x00\x10\x01{"))
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		r := strings.NewReader(string(frame))
-		c, err := psu1.ParseHeader(r)
-		if int64(len(frame)-r.Len()) > psu1.MaxPrefix {
+		c, err := rpc.ParseHeader(r)
+		if int64(len(frame)-r.Len()) > rpc.MaxPrefix {
 			t.Fatalf("%d bytes were read", len(frame)-r.Len())
 		}
 		if err != nil {
@@ -120,7 +120,7 @@ func FuzzFrame(f *testing.F) {
 			header["chunk_sha256"] = c.SHA256
 		}
 		text, _ := json.Marshal(header)
-		again, err := psu1.ParseHeader(strings.NewReader(frameOf(string(text), "")))
+		again, err := rpc.ParseHeader(strings.NewReader(frameOf(string(text), "")))
 		if diff := cmp.Diff(c, again); diff != "" || err != nil || c.UploadID == "" || c.Offset < 0 || c.Len < 0 {
 			t.Fatalf("%+v: %v (-first +again):\n%s", c, err, diff)
 		}
