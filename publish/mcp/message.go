@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"strconv"
 
@@ -16,34 +17,29 @@ var nullID = json.RawMessage("null")
 // if so. The SDK reads only the first document of a body, takes numbers as 64-bit integers, and holds all answers to a
 // batch at once.
 func checkMessage(body []byte) (id json.RawMessage, refused *jsonrpc.Error) {
-	text := bytes.TrimLeft(body, " \t\r\n")
+	refuse := func(code int64, why string) (json.RawMessage, *jsonrpc.Error) {
+		return nullID, &jsonrpc.Error{Code: code, Message: why}
+	}
 	if len(body) == 0 { // the SDK tells
 		return nullID, nil
 	}
-	if len(text) > 0 && text[0] == '[' {
-		return nullID, &jsonrpc.Error{
-			Code:    jsonrpc.CodeInvalidRequest,
-			Message: "batches are not supported: send one message in each request",
-		}
+	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
+		return refuse(jsonrpc.CodeInvalidRequest, "batches are not supported: send one message in each request")
 	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	var message json.RawMessage
-	if err := dec.Decode(&message); err != nil {
-		return nullID, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the body is not JSON: " + err.Error()}
-	}
-	if len(bytes.TrimSpace(text[dec.InputOffset():])) > 0 {
-		return nullID, &jsonrpc.Error{
-			Code:    jsonrpc.CodeParseError,
-			Message: "the body has more than one JSON document: send one message in each request",
-		}
-	}
+	dec := json.NewDecoder(bytes.NewReader(body))
 	var call struct {
 		ID json.RawMessage `json:"id"`
 	}
-	if err := json.Unmarshal(message, &call); err != nil {
-		return nullID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the message is not a JSON object"}
-	}
-	if len(call.ID) == 0 {
+	err := dec.Decode(&call)
+	_, mistyped := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case err != nil && !mistyped:
+		return refuse(jsonrpc.CodeParseError, "the body is not JSON: "+err.Error())
+	case len(bytes.TrimSpace(body[dec.InputOffset():])) > 0:
+		return refuse(jsonrpc.CodeParseError, "the body has more than one JSON document: send one message in each request")
+	case mistyped:
+		return refuse(jsonrpc.CodeInvalidRequest, "the message is not a JSON object")
+	case len(call.ID) == 0:
 		return nullID, nil
 	}
 	return checkID(call.ID)
