@@ -20,9 +20,9 @@ type importRule struct {
 // importRules are the rules of docs/ARCHITECTURE.md, "Packages". cmd/pannier may import every package.
 var importRules = map[string]importRule{
 	"pannier":                      {nil, "the root package holds values: who needs a value must not get a package with it"},
-	"pannier/config":               {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc", "pannier/publish/prompt"}, "settings are read before anything else; of prompts, they know the names of the formats"},
+	"pannier/config":               {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc"}, "settings are read before anything else"},
 	"pannier/watcher":              {[]string{"pannier/internal/fsx"}, "the watcher reports hints; only the loader decides what changed"},
-	"pannier/loader":               {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc", "pannier/loader/fields", "pannier/loader/installspec", "pannier/loader/profile", "pannier/loader/pytool", "pannier/loader/repair", "pannier/tools/httptool", "pannier/tools/schema"}, "a declared tool is checked by the code that calls it; the loader hands its watch set on as a value; it never calls the watcher"},
+	"pannier/loader":               {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc", "pannier/loader/fields", "pannier/loader/httpspec", "pannier/loader/installspec", "pannier/loader/profile", "pannier/loader/pytool", "pannier/loader/repair", "pannier/loader/schema"}, "a declared tool is checked by the code that calls it; the loader hands its watch set on as a value; it never calls the watcher"},
 	"pannier/loader/scan":          {[]string{"pannier/internal/fsx"}, "a scan reads a directory for any caller, never on the reload path"},
 	"pannier/loader/fields":        {nil, "the table of frontmatter fields holds values; every reader of a frontmatter follows it"},
 	"pannier/loader/fingerprint":   {[]string{"pannier/internal/fsx"}, "a fingerprint reads a directory for any caller, never on the reload path"},
@@ -106,7 +106,7 @@ var importRules = map[string]importRule{
 		"pannier/service",
 		"pannier/watcher",
 	}, "the engine connects the packages; it has no command and prints nothing"},
-	"pannier/replay":                        {[]string{"pannier/config", "pannier/internal/seqlog", "pannier/publish/client", "pannier/registry", "pannier/registry/resolve", "pannier/sidecar", "pannier/tools/httptool"}, "requests are repeated by the engine that answered them"},
+	"pannier/replay":                        {[]string{"pannier/config", "pannier/internal/seqlog", "pannier/loader/httpspec", "pannier/publish/client", "pannier/registry", "pannier/registry/resolve", "pannier/sidecar"}, "requests are repeated by the engine that answered them"},
 	"pannier/internal/plain":                {nil, "texts are cleaned for a line in one way"},
 	"pannier/console/e2e":                   {nil, "it has tests alone, which drive the built binary from outside"},
 	"pannier/internal/testbench/browser":    {nil, "helpers of tests must not import what is tested"},
@@ -120,13 +120,14 @@ var importRules = map[string]importRule{
 	"pannier/internal/logpipe":              {nil, "a log pipe is independent of the lines"},
 	"pannier/internal/testbench/oracle":     {[]string{"pannier/publish/molecule", "pannier/publish/molecule/dev"}, "the oracle shares no code with what it checks; the endpoint uses the wire format"},
 	"pannier/internal/testbench/soak":       {[]string{"pannier/internal/testbench/oracle", "pannier/publish/molecule", "pannier/publish/molecule/dev"}, "the soak test drives the built binary from outside, as users do"},
-	"pannier/tools":                         {[]string{"pannier/tools/schema"}, "calls are decided here; a runner carries them out, and the sidecar connects both"},
+	"pannier/tools":                         {[]string{"pannier/loader/schema"}, "calls are decided here; a runner carries them out, and the sidecar connects both"},
 	"pannier/tools/execute":                 {[]string{"pannier/internal/fsx", "pannier/tools/output", "pannier/tools/sandbox"}, "a job has all that a call needs; nothing here decides whether it may run"},
-	"pannier/tools/httptool":                {[]string{"pannier/tools/output"}, "a request is made from a declaration and arguments; secrets are handed in"},
-	"pannier/tools/module":                  {[]string{"pannier/config", "pannier/internal/fsx", "pannier/loader/scan", "pannier/publish/api", "pannier/service", "pannier/sidecar", "pannier/tools", "pannier/tools/execute", "pannier/tools/httptool", "pannier/tools/runner"}, "the module connects tools with a sidecar; what it calls knows none"},
+	"pannier/tools/httptool":                {[]string{"pannier/loader/httpspec", "pannier/tools/output"}, "a request is sent as declared; secrets are handed in"},
+	"pannier/tools/module":                  {[]string{"pannier/config", "pannier/internal/fsx", "pannier/loader/httpspec", "pannier/loader/scan", "pannier/publish/api", "pannier/service", "pannier/sidecar", "pannier/tools", "pannier/tools/execute", "pannier/tools/httptool", "pannier/tools/runner"}, "the module connects tools with a sidecar; what it calls knows none"},
 	"pannier/tools/output":                  {[]string{"pannier/internal/plain"}, "the output of every kind of tool is cleaned and masked in one way"},
 	"pannier/tools/runner":                  {[]string{"pannier/tools/output"}, "both ends of the connection; what carries calls out is handed in"},
-	"pannier/tools/schema":                  {nil, "the loader and calls hold a schema to the same bounds"},
+	"pannier/loader/schema":                 {nil, "the loader and calls hold a schema to the same bounds"},
+	"pannier/loader/httpspec":               {nil, "the loader and calls read a declaration in one way; nothing is sent"},
 	"pannier/tools/sandbox":                 {nil, "the supervisor of a program must be able to do nothing else"},
 	"pannier/internal/testbench/pictures":   {nil, "pictures are values, whatever shows them"},
 	"pannier/internal/testbench/size":       {nil, "it reads the source of the others as text"},
@@ -139,8 +140,13 @@ var importRules = map[string]importRule{
 
 // core are the packages of the core, and modules those around it, each with the packages below it.
 var (
-	core    = []string{"pannier/watcher", "pannier/loader", "pannier/registry", "pannier/contents", "pannier/publish/api", "pannier/publish/card", "pannier/publish/push", "pannier/publish/prompt", "pannier/publish/molecule", "pannier/publish/answer", "pannier/publish/turn", "pannier/service", "pannier/config", "pannier/internal", "pannier/sidecar"}
-	modules = []string{"pannier/console", "pannier/publish/mcp", "pannier/tools/execute", "pannier/tools/module", "pannier/tools/runner", "pannier/tools/sandbox"}
+	core = []string{
+		"pannier/config", "pannier/contents", "pannier/internal", "pannier/loader", "pannier/publish/answer",
+		"pannier/publish/api", "pannier/publish/card", "pannier/publish/molecule", "pannier/publish/prompt",
+		"pannier/publish/push", "pannier/publish/turn", "pannier/registry", "pannier/service", "pannier/sidecar",
+		"pannier/watcher",
+	}
+	modules = []string{"pannier/console", "pannier/loader/lint", "pannier/publish/mcp", "pannier/replay", "pannier/tools"}
 )
 
 // TestCoreImportsNoModule: cmd/pannier hands the modules to the sidecar.

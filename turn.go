@@ -253,3 +253,8 @@ const (
 	ShortenedByLimit      = "limit"
 	ShortenedUnread       = "not_read"
 )
+
+// PromptFormats returns the names of the formats of a prompt, the default first.
+func PromptFormats() []string {
+	return []string{"compact", "available_skills", "available_skills_reference", "openclaw", "skills_xml", "molecule", "molecule_system"}
+}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"pannier"
 	"pannier/config"
-	"pannier/publish/prompt"
 )
 
 // faultsOf returns the faults that an error joins.
@@ -111,7 +111,7 @@ func TestFaults(t *testing.T) {
 		{name: "negative user", env: []string{"PANNIER_WRITE_UIDS=-1"}, setting: "PANNIER_WRITE_UIDS", message: "not the number of a user"},
 		{name: "the user that is nobody", file: "write_uids:\n- 4294967295\n", line: 2, setting: "write_uids[0]", message: "not the number of a user"},
 		{name: "user alone", file: "write_uids: 1000\n", line: 1, setting: "write_uids", message: "a text, not a list"},
-		{name: "format of a prompt", args: []string{"--prompt-format=xml"}, setting: "--prompt-format", hint: "write " + strings.Join(prompt.Formats()[:len(prompt.Formats())-1], ", ") + " or "},
+		{name: "format of a prompt", args: []string{"--prompt-format=xml"}, setting: "--prompt-format", hint: "write " + strings.Join(pannier.PromptFormats()[:len(pannier.PromptFormats())-1], ", ") + " or "},
 		{name: "list of policies", file: "policy:\n  skills: [pdf]\n", line: 2, setting: "policy.skills", message: "a list, not a mapping", hint: "slug: {enabled: false}"},
 		{name: "policy in a word", file: "policy:\n  skills:\n    pdf: off\n", line: 3, setting: "policy.skills.pdf", message: "a text, not a mapping"},
 		{name: "switch that does not exist", file: "policy:\n  skills:\n    pdf:\n      enable:\n", line: 4, setting: "policy.skills.pdf.enable", message: "not a switch", hint: "did you mean enabled?"},

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"pannier"
-	"pannier/publish/prompt"
 )
 
 // setting is one setting: the only place where it is declared. Flags, variables, keys of the settings file, help and
@@ -158,9 +157,9 @@ var table = append([]setting{
 	word(setting{key: "scan", kind: "mode", fallback: ScanReport},
 		"background security scans: off, report findings, or enforce (a skill is blocked until a scan accepts it)",
 		func(d *draft) *string { return &d.Scan }, ScanOff, ScanReport, ScanEnforce),
-	word(setting{key: "prompt.format", kind: "format", fallback: prompt.Formats()[0]},
+	word(setting{key: "prompt.format", kind: "format", fallback: pannier.PromptFormats()[0]},
 		"format of the system prompt where a turn names none",
-		func(d *draft) *string { return &d.Prompt.Format }, prompt.Formats()...),
+		func(d *draft) *string { return &d.Prompt.Format }, pannier.PromptFormats()...),
 	one(setting{key: "prompt.max_chars", kind: "n", fallback: "24000"},
 		"longest skills part of the system prompt, in characters; 0 means no limit",
 		func(d *draft) *int { return &d.Prompt.MaxChars }, atLeast[int](0)),

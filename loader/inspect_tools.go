@@ -10,10 +10,10 @@ import (
 	"pannier"
 	"pannier/internal/fsx"
 	"pannier/internal/yamldoc"
+	"pannier/loader/httpspec"
 	"pannier/loader/profile"
 	"pannier/loader/pytool"
-	"pannier/tools/httptool"
-	"pannier/tools/schema"
+	"pannier/loader/schema"
 )
 
 // The bounds of what is read of one skill to find tools in it.
@@ -122,7 +122,7 @@ func readTool(v yamldoc.Value) (tool pannier.Tool, fault string) {
 			return tool, "it is a program, and config.command is not a list of texts that begins with its name"
 		}
 	case pannier.RuntimeHTTP:
-		if err := httptool.Check(config.JSON()); err != nil {
+		if err := httpspec.Check(config.JSON()); err != nil {
 			return tool, "it is a request, and " + err.Error()
 		}
 	case pannier.RuntimeProxy:

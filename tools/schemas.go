@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"pannier"
-	"pannier/tools/schema"
+	"pannier/loader/schema"
 )
 
 // schemas keeps the schemas of the tools that are called, and of all others whether they can be used: a compiled schema can take

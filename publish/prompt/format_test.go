@@ -162,7 +162,7 @@ func TestGoldenFormats(t *testing.T) {
 }
 
 func TestFormats(t *testing.T) {
-	want := []string{"compact", "available_skills", "available_skills_reference", "openclaw", "skills_xml", "molecule", "molecule_system"}
+	want := pannier.PromptFormats()
 	if !slices.Equal(prompt.Formats(), want) {
 		t.Errorf("got %v", prompt.Formats())
 	}

@@ -1,15 +1,5 @@
-// Package httptool carries calls of http tools out. It runs in the sidecar only, because secrets never reach a runner.
-//
-// The declaration of a tool says where a request goes; arguments of a call fill only the places that it names:
-//
-//	url         http or https; {name} in its path and query is replaced by an argument, percent-encoded
-//	method      GET if it is missing
-//	headers     texts; ${secret:NAME} in a value is replaced by a secret that is bound to the host and the skill
-//	query       names of arguments that go into the query
-//	body        names of arguments that make up the body, a JSON object
-//	timeout_ms  at most the timeout of the call
-//
-// An argument "query", an object, and an argument "body", any value, are taken as such where the declaration does not name them.
+// Package httptool carries calls of http tools out, by their declarations ([httpspec]). It runs in the sidecar only, because secrets
+// never reach a runner.
 //
 // Addresses that are not public are refused when the connection is made, after the name was resolved, unless the operator allows the
 // host. No proxy is used. Redirects are followed within the origin.
@@ -32,17 +22,14 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/loader/httpspec"
 	"pannier/tools/output"
 )
 
 // The bounds of a call.
 const (
 	// MaxBody is the most that is read of an answer.
-	MaxBody = 256 << 10
-	// maxRequest bounds the address and the body of a request.
-	maxRequest    = 1 << 20
-	maxURL        = 8 << 10
-	maxHeaders    = 64
+	MaxBody       = 256 << 10
 	maxRedirects  = 5
 	maxSecretSize = 64 << 10
 	// DefaultTimeout and MaxTimeout bound a call as a whole.
@@ -102,7 +89,7 @@ func (c *Client) Run(ctx context.Context, call Call) pannier.ToolResult {
 var errTimedOut = errors.New("the call has timed out")
 
 func (c *Client) run(ctx context.Context, call *Call, result *pannier.ToolResult) *pannier.ToolError {
-	d, err := parse(call.Config)
+	d, err := httpspec.Parse(call.Config)
 	if err != nil {
 		return toolError(pannier.ToolHTTPRefused, err.Error(), "correct config of the tool")
 	}
@@ -113,7 +100,7 @@ func (c *Client) run(ctx context.Context, call *Call, result *pannier.ToolResult
 	call.Timeout = timeout
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimedOut)
 	defer cancel()
-	request, failed := d.request(ctx, call.Arguments)
+	request, failed := d.Request(ctx, call.Arguments)
 	if failed != nil {
 		return failed
 	}
@@ -182,13 +169,13 @@ func (c *Client) failure(ctx context.Context, err error, mask *output.Mask, call
 }
 
 // setHeaders sets the declared headers. It returns a mask of the secrets among them.
-func (c *Client) setHeaders(r *http.Request, skill string, d *declaration) (*output.Mask, *pannier.ToolError) {
+func (c *Client) setHeaders(r *http.Request, skill string, d *httpspec.Declaration) (*output.Mask, *pannier.ToolError) {
 	var values []string
 	for name, text := range d.Headers {
 		var failed *pannier.ToolError
-		value := secretMark.ReplaceAllStringFunc(text, func(mark string) string {
+		value := httpspec.SecretMark.ReplaceAllStringFunc(text, func(mark string) string {
 			var value string
-			secret, err := c.secret(skill, secretMark.FindStringSubmatch(mark)[1], r.URL)
+			secret, err := c.secret(skill, httpspec.SecretMark.FindStringSubmatch(mark)[1], r.URL)
 			if err == nil {
 				value, err = secret.value()
 			}
@@ -208,32 +195,18 @@ func (c *Client) setHeaders(r *http.Request, skill string, d *declaration) (*out
 
 const secretHint = "bind the secret to the host and the skill in tools.secrets"
 
-// SendsSecret reports whether a declaration has a secret in a header.
-func SendsSecret(config json.RawMessage) bool {
-	d, err := parse(config)
-	if err != nil {
-		return false // it sends nothing
-	}
-	for _, text := range d.Headers {
-		if secretMark.MatchString(text) {
-			return true
-		}
-	}
-	return false
-}
-
 // CheckSecrets says which secret of a declaration the tools of a skill may not send to its host. It reads none.
 func (c *Client) CheckSecrets(skill string, config json.RawMessage) error {
-	d, err := parse(config)
+	d, err := httpspec.Parse(config)
 	if err != nil {
 		return err
 	}
-	to, err := url.Parse(d.base)
+	to, err := url.Parse(d.Base)
 	if err != nil {
 		return errors.New("config.url is not an address")
 	}
 	for _, header := range slices.Sorted(maps.Keys(d.Headers)) {
-		for _, mark := range secretMark.FindAllStringSubmatch(d.Headers[header], -1) {
+		for _, mark := range httpspec.SecretMark.FindAllStringSubmatch(d.Headers[header], -1) {
 			if _, err := c.secret(skill, mark[1], to); err != nil {
 				return err
 			}

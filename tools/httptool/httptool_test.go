@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/loader/httpspec"
 )
 
 // server returns a server on loopback, and a client that may reach it. The secret KEY is bound to it.
@@ -90,8 +91,8 @@ func TestInvalidArguments(t *testing.T) {
 		{`"url":"U/"`, `{"url":"http://other"}`},
 		{`"url":"U/"`, `{"headers":{"X":"y"}}`},
 		{`"url":"U/","body":["a"]`, `{"body":{"b":1}}`},
-		{`"url":"U/{id}"`, `{"id":"` + strings.Repeat("x", maxURL) + `"}`},
-		{`"url":"U/","method":"POST"`, `{"body":"` + strings.Repeat("x", maxRequest) + `"}`},
+		{`"url":"U/{id}"`, `{"id":"` + strings.Repeat("x", 8<<10) + `"}`},
+		{`"url":"U/","method":"POST"`, `{"body":"` + strings.Repeat("x", 1<<20) + `"}`},
 		{`"url":"U/"`, `[]`},
 	} {
 		got := run(t, c, "{"+strings.Replace(tt.config, "U", s.URL, 1)+"}", tt.arguments)
@@ -116,14 +117,14 @@ func TestDeclarations(t *testing.T) {
 		`{"url":"http://a/","headers":{"X":"a\r\nY: b"}}`, `{"url":"http://a/","headers":{"X Y":"b"}}`, `{"url":"http://a/","headers":{"X":"${secret:}"}}`, `{"url":"http://a/","headers":{"X":"${env:HOME}"}}`, `{"url":"http://a/","timeout_ms":-1}`,
 		`{"url":"{scheme}://a/"}`, `{"url":"http://a/","query":"a"}`,
 	} {
-		if Check(json.RawMessage(config)) == nil {
+		if httpspec.Check(json.RawMessage(config)) == nil {
 			t.Errorf("%s was accepted", config)
 		}
 		if got := run(t, New(Options{}), config, `{}`); codeOf(got) != pannier.ToolHTTPRefused {
 			t.Errorf("%s: %v", config, got.Error)
 		}
 	}
-	if err := Check(json.RawMessage(`{"url":"HTTPS://a.example:8443/x/{id}?q={q}","method":"patch","headers":{"Authorization":"Bearer ${secret:KEY}"},"query":["a"],"body":["b"],"timeout_ms":5,"more":1}`)); err != nil {
+	if err := httpspec.Check(json.RawMessage(`{"url":"HTTPS://a.example:8443/x/{id}?q={q}","method":"patch","headers":{"Authorization":"Bearer ${secret:KEY}"},"query":["a"],"body":["b"],"timeout_ms":5,"more":1}`)); err != nil {
 		t.Error(err)
 	}
 }
@@ -158,7 +159,7 @@ func TestSecrets(t *testing.T) {
 		if got := run(t, c, config, `{}`); codeOf(got) != pannier.ToolHTTPRefused || strings.Contains(got.Error.Message, "s3cret") || header != "" {
 			t.Errorf("%s: %+v", name, got.Error)
 		}
-		if err := c.CheckSecrets("a", json.RawMessage(config)); !SendsSecret(json.RawMessage(config)) || (err == nil) != (name == "not readable") {
+		if err := c.CheckSecrets("a", json.RawMessage(config)); !httpspec.SendsSecret(json.RawMessage(config)) || (err == nil) != (name == "not readable") {
 			t.Errorf("%s: checked: %v", name, err)
 		}
 	}
@@ -169,7 +170,7 @@ func TestSecrets(t *testing.T) {
 	if got := run(t, c, string(config), `{}`); !got.OK {
 		t.Errorf("of the port: %+v", got.Error)
 	}
-	if SendsSecret(json.RawMessage(`{"url":"https://a.example/","headers":{"A":"secret"}}`)) {
+	if httpspec.SendsSecret(json.RawMessage(`{"url":"https://a.example/","headers":{"A":"secret"}}`)) {
 		t.Error("a header without a secret sends one")
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"pannier"
 	"pannier/config"
 	"pannier/internal/fsx"
+	"pannier/loader/httpspec"
 	"pannier/loader/scan"
 	"pannier/publish/api"
 	"pannier/service"
@@ -131,7 +132,7 @@ func newRequests(t config.Tools) requests {
 
 // secrets reports whether the declaration of a tool of a skill sends a secret, and says which one it may not send.
 func (q requests) secrets(skill string, declaration json.RawMessage) (bool, error) {
-	if !httptool.SendsSecret(declaration) {
+	if !httpspec.SendsSecret(declaration) {
 		return false, nil
 	}
 	return true, q.client.CheckSecrets(skill, declaration)

@@ -1,4 +1,16 @@
-package httptool
+// Package httpspec reads the declarations of http tools, and makes requests of them. It sends none.
+//
+// A declaration says where a request goes; arguments of a call fill only the places that it names:
+//
+//	url         http or https; {name} in its path and query is replaced by an argument, percent-encoded
+//	method      GET if it is missing
+//	headers     texts; ${secret:NAME} in a value is replaced by a secret that is bound to the host and the skill
+//	query       names of arguments that go into the query
+//	body        names of arguments that make up the body, a JSON object
+//	timeout_ms  at most the timeout of the call
+//
+// An argument "query", an object, and an argument "body", any value, are taken as such where the declaration does not name them.
+package httpspec
 
 import (
 	"bytes"
@@ -17,8 +29,15 @@ import (
 	"pannier"
 )
 
-// declaration is what a skill says of a request.
-type declaration struct {
+// The bounds of a request.
+const (
+	maxRequest = 1 << 20 // bytes of the address and of the body
+	maxURL     = 8 << 10
+	maxHeaders = 64
+)
+
+// Declaration is what a skill says of a request.
+type Declaration struct {
 	URL     string            `json:"url"`
 	Method  string            `json:"method"`
 	Headers map[string]string `json:"headers"`
@@ -26,23 +45,26 @@ type declaration struct {
 	Body    []string          `json:"body"`
 	Timeout int64             `json:"timeout_ms"`
 
-	base, path, query string // of the URL; the placeholders are in path and query
+	Base        string `json:"-"` // scheme and host of the URL
+	path, query string // of the URL, with the placeholders
 }
 
 var (
 	placeholder = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_-]*)\}`)
 	headerName  = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$") // RFC 9110, 5.6.2
-	secretMark  = regexp.MustCompile(`\$\{secret:([A-Za-z_][A-Za-z0-9_]*)\}`)
+	// SecretMark is a secret in a header, with its name as a group.
+	SecretMark = regexp.MustCompile(`\$\{secret:([A-Za-z_][A-Za-z0-9_]*)\}`)
 )
 
 // Check says what is wrong with the declaration of a tool.
 func Check(config json.RawMessage) error {
-	_, err := parse(config)
+	_, err := Parse(config)
 	return err
 }
 
-func parse(config json.RawMessage) (*declaration, error) {
-	var d declaration
+// Parse returns the declaration of a tool, or says what is wrong with it.
+func Parse(config json.RawMessage) (*Declaration, error) {
+	var d Declaration
 	if len(config) == 0 {
 		config = json.RawMessage("{}")
 	}
@@ -67,8 +89,22 @@ func parse(config json.RawMessage) (*declaration, error) {
 	return &d, d.checkHeaders()
 }
 
+// SendsSecret reports whether a declaration has a secret in a header.
+func SendsSecret(config json.RawMessage) bool {
+	d, err := Parse(config)
+	if err != nil {
+		return false // it sends nothing
+	}
+	for _, text := range d.Headers {
+		if SecretMark.MatchString(text) {
+			return true
+		}
+	}
+	return false
+}
+
 // splitURL separates what arguments can change from what they cannot.
-func (d *declaration) splitURL() error {
+func (d *Declaration) splitURL() error {
 	if d.URL == "" {
 		return errors.New("is missing")
 	}
@@ -101,7 +137,7 @@ func (d *declaration) splitURL() error {
 	}
 	rest, _, _ = strings.Cut(rest[end:], "#")
 	d.path, d.query, _ = strings.Cut(rest, "?")
-	d.base = strings.ToLower(origin) + "://" + host
+	d.Base = strings.ToLower(origin) + "://" + host
 	if strings.ContainsAny(placeholder.ReplaceAllString(d.path+d.query, ""), "{}") {
 		return errors.New("has a brace that is not part of a placeholder")
 	}
@@ -111,7 +147,7 @@ func (d *declaration) splitURL() error {
 // connection are headers that belong to the connection and not to a tool.
 var connection = []string{"Host", "Connection", "Content-Length", "Transfer-Encoding", "Upgrade", "Te", "Trailer", "Proxy-Authorization", "Proxy-Connection", "Expect", "Keep-Alive"}
 
-func (d *declaration) checkHeaders() error {
+func (d *Declaration) checkHeaders() error {
 	if len(d.Headers) > maxHeaders {
 		return fmt.Errorf("config.headers has more than %d headers", maxHeaders)
 	}
@@ -119,7 +155,7 @@ func (d *declaration) checkHeaders() error {
 		if !headerName.MatchString(name) || strings.ContainsFunc(value, isHeaderControl) || slices.Contains(connection, http.CanonicalHeaderKey(name)) {
 			return fmt.Errorf("config.headers has %.40q, which a tool cannot set", name)
 		}
-		if strings.Contains(secretMark.ReplaceAllString(value, ""), "${") {
+		if strings.Contains(SecretMark.ReplaceAllString(value, ""), "${") {
 			return fmt.Errorf("config.headers has %.40q, whose value holds something like ${secret:NAME} and is not", name)
 		}
 	}
@@ -140,8 +176,8 @@ func (a *arguments) take(name string) (json.RawMessage, bool) {
 	return value, ok && string(value) != "null"
 }
 
-// request fills the declaration with the arguments of a call.
-func (d *declaration) request(ctx context.Context, given json.RawMessage) (*http.Request, *pannier.ToolError) {
+// Request fills the declaration with the arguments of a call.
+func (d *Declaration) Request(ctx context.Context, given json.RawMessage) (*http.Request, *pannier.ToolError) {
 	a := &arguments{used: map[string]bool{}}
 	if len(given) > 0 && json.Unmarshal(given, &a.values) != nil {
 		return nil, invalid("the arguments are not an object")
@@ -166,7 +202,7 @@ func (d *declaration) request(ctx context.Context, given json.RawMessage) (*http
 			return nil, invalid(fmt.Sprintf("the tool sends no argument %.100q", name))
 		}
 	}
-	address := d.base + path
+	address := d.Base + path
 	if query != "" {
 		address += "?" + query
 	}
@@ -190,7 +226,7 @@ func (d *declaration) request(ctx context.Context, given json.RawMessage) (*http
 
 // fill replaces the placeholders of the path or the query. In a path, no segment can become "." or "..", which a server could take for
 // another path.
-func (d *declaration) fill(text string, a *arguments, isPath bool) (string, error) {
+func (d *Declaration) fill(text string, a *arguments, isPath bool) (string, error) {
 	var failed error
 	filled := placeholder.ReplaceAllStringFunc(text, func(mark string) string {
 		name := mark[1 : len(mark)-1]
@@ -244,7 +280,7 @@ func scalar(raw json.RawMessage) (string, error) {
 }
 
 // addQuery adds the arguments that go into the query.
-func (d *declaration) addQuery(query string, a *arguments) (string, error) {
+func (d *Declaration) addQuery(query string, a *arguments) (string, error) {
 	fields := map[string]json.RawMessage{}
 	for _, name := range d.Query {
 		if raw, ok := a.take(name); ok {
@@ -285,7 +321,7 @@ func at(i, of int) string {
 }
 
 // body returns the body; nil for none.
-func (d *declaration) body(a *arguments) ([]byte, error) {
+func (d *Declaration) body(a *arguments) ([]byte, error) {
 	if raw, ok := a.values["body"]; ok && !a.used["body"] && !slices.Contains(d.Body, "body") {
 		if len(d.Body) > 0 {
 			return nil, errors.New("the tool declares the fields of its body; give them one by one")
@@ -307,5 +343,5 @@ func (d *declaration) body(a *arguments) ([]byte, error) {
 }
 
 func invalid(message string) *pannier.ToolError {
-	return toolError(pannier.ToolArgumentsInvalid, message, "give arguments as the tool describes them")
+	return &pannier.ToolError{Code: pannier.ToolArgumentsInvalid, Message: message, Hint: "give arguments as the tool describes them"}
 }
