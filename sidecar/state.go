@@ -66,8 +66,10 @@ func openStateDir(s config.Settings, private bool, open Changes, reg prometheus.
 			Hint:    "stop it, or give this one a directory of its own with --state-dir",
 		}
 	}
-	dir := d.dir
 	if gone != nil {
+		if _, err := os.Lstat(d.dir); errors.Is(err, fs.ErrNotExist) {
+			gone = nil // a directory that does not exist has no policy and no blocks
+		}
 		d.dir = ""
 	}
 	if err := d.openJournal(reg); err != nil {
@@ -77,7 +79,7 @@ func openStateDir(s config.Settings, private bool, open Changes, reg prometheus.
 	d.contents = contents.NewKept(state.Lenient{Guarded: d.store}, d.log)
 	d.parsed = newParseCache(d, s.WorkspaceID)
 	d.changes, err = open(StateHost{
-		Dir: d.dir, ReadFrom: d.readFrom, Store: d.store, Logger: log, Inaccessible: unusable(dir, gone), Unread: err,
+		Dir: d.dir, ReadFrom: d.readFrom, Store: d.store, Logger: log, Inaccessible: gone, Unread: err,
 	})
 	if err != nil {
 		return nil, errors.Join(err, d.journal.Close(), d.store.Close())
@@ -146,18 +148,6 @@ func (d *stateDir) inMemory(part, subject string, err error) {
 	d.addCondition(condition(part+"_in_memory", pannier.SeverityWarning, subject,
 		"kept in memory and lost with this process: "+err.Error(),
 		"make it usable or choose another directory with --state-dir, and restart; --state-dir=none keeps the state in memory on purpose"))
-}
-
-// unusable returns why policy and blocks cannot be read where the directory cannot be used. A directory that does not exist
-// has none.
-func unusable(dir string, gone error) error {
-	if gone == nil {
-		return nil
-	}
-	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return gone
 }
 
 // directoryName returns a workspace's id as the name of a directory, whatever is in it.

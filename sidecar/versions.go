@@ -29,7 +29,6 @@ const bootIDFile = "/proc/sys/kernel/random/boot_id"
 type versions struct {
 	store *state.Guarded
 	dir   string // empty where the state is in memory
-	log   hclog.Logger
 	// clean says that the process before closed its state, so that everything it kept is the newest.
 	clean  bool
 	last   registry.Mark
@@ -47,8 +46,12 @@ type stopMark struct {
 // openVersions reads what the process before has kept and removes its stopFile, so that a later process does not take it for
 // that of this one.
 func openVersions(s *state.Guarded, dir string, log hclog.Logger) *versions {
-	v := &versions{store: s, dir: dir, log: log}
-	v.writer = latest.NewWriter(v.write)
+	v := &versions{store: s, dir: dir}
+	v.writer = latest.NewWriter(func(m registry.Mark) {
+		if err := (state.Lenient{Guarded: s}).Put(bucketSnapshot, keyNewest, m); err != nil {
+			log.Warn("the version of the snapshot is not kept", "version", m.Version, "error", err)
+		}
+	})
 	if _, err := s.Get(bucketSnapshot, keyNewest, &v.last); err != nil {
 		log.Warn("the version of the newest snapshot cannot be read", "error", err)
 	}
@@ -87,12 +90,6 @@ func (v *versions) registryOptions() registry.Options {
 func (v *versions) remember(m registry.Mark) {
 	v.newest.Store(&m)
 	v.writer.Put(m)
-}
-
-func (v *versions) write(m registry.Mark) {
-	if err := (state.Lenient{Guarded: v.store}).Put(bucketSnapshot, keyNewest, m); err != nil {
-		v.log.Warn("the version of the snapshot is not kept", "version", m.Version, "error", err)
-	}
 }
 
 // stop writes stopFile. It is called after every other writer of the state directory has ended without an error. Nothing is synced:
