@@ -31,7 +31,10 @@ func (p *program) promptCommand() *cobra.Command {
 					return err
 				}
 				p.printNotOffered(list.Skills)
-				return p.printPrompt(section, format == prompt.AvailableSkillsReference)
+				if format != prompt.AvailableSkillsReference { // which is byte for byte that of another tool
+					section.Text = plain.Lines(section.Text)
+				}
+				return p.printPrompt(section)
 			})
 		},
 	}
@@ -69,8 +72,7 @@ func (s streams) printNotOffered(skills []*pannier.Entry) {
 	}
 }
 
-// printPrompt prints the section. exact leaves the text as it is, for the format that is byte for byte that of another tool.
-func (s streams) printPrompt(prompt pannier.Prompt, exact bool) error {
+func (s streams) printPrompt(prompt pannier.Prompt) error {
 	if len(prompt.Omitted) > 0 {
 		_ = sayf(s.err, "omitted (over the limit or not readable): %s", strings.Join(prompt.Omitted, ", "))
 	}
@@ -81,10 +83,6 @@ func (s streams) printPrompt(prompt pannier.Prompt, exact bool) error {
 		fmt.Fprintln(s.err, "no skill is offered; the section is empty")
 		return nil
 	}
-	text := prompt.Text
-	if !exact {
-		text = plain.Lines(text)
-	}
-	_, err := fmt.Fprintln(s.out, text)
+	_, err := fmt.Fprintln(s.out, prompt.Text)
 	return err
 }
