@@ -1,5 +1,5 @@
-// Package service decides who may read which content of skills, and what is recorded of it. Every protocol asks it, and it knows
-// none of them.
+// Package service decides who may do what with the skills of a workspace, does it, and records it. Every protocol asks it, and it
+// knows none of them: a protocol decodes what a client asks for, calls one function, and encodes what it returns.
 //
 //	content                          read by                       of skills that
 //	state, problems, frontmatter,    every client                  are in the snapshot
@@ -14,6 +14,10 @@
 //
 // No client reads files that [pannier.DiscoveryRules.Serves] excludes. A read emits skill_loaded for instructions and
 // skill_file_read for any other file, an activation or invocation emits skill_loaded and skill_invoked. An inspection emits nothing.
+//
+// The client of a request is that of its context ([WithCaller]). A protocol holds it to the [Scope] of a request by
+// [Service.Require] before it reads more of the request; a denied change is audited. Changes are carried out, audited and made
+// known by what [Options] has for them.
 package service
 
 import (
