@@ -9,6 +9,12 @@ import (
 )
 
 // Content is what is known of the files of a skill. It is never changed.
+//
+//	New               found and block alone, as the process before left them
+//	record            files, fingerprint, parts, verdict and block, after the files were read
+//	readFound         found, if the fingerprint is another one
+//	judgeAgainLocked  verdict and block, after a scan of the fingerprint
+//	dropLocked        the block alone, once the skill is gone or shadowed
 type Content struct {
 	// Of is the Sum of the skill whose files were read last.
 	Of pannier.Digest
