@@ -19,6 +19,7 @@ import (
 	"pannier/config"
 	"pannier/contents"
 	"pannier/internal/journal"
+	"pannier/internal/memory"
 	"pannier/publish/answer"
 	"pannier/publish/api"
 	"pannier/publish/turn"
@@ -53,7 +54,7 @@ type core struct {
 	lastScan  atomic.Pointer[time.Time] // when the last scan ended, nil before the first
 	lastBatch atomic.Uint64             // the Seq of the batch that was taken in last
 	batchDone chan struct{}             // has a value after a batch was taken in
-	garbage   *garbage
+	memory    memory.Releaser
 	parts     []openPart // of modules
 	ofSkills  atomic.Pointer[skillsHealth]
 }
@@ -84,8 +85,8 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 	s := opts.Settings
 	o := state.registryOptions()
 	o.Registerer = reg
-	c := &core{engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: state, scanMetrics: newScanMetrics(reg), stats: newStats(), garbage: &garbage{}, batchDone: make(chan struct{}, 1)}
-	limitMemory()
+	c := &core{engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: state, scanMetrics: newScanMetrics(reg), stats: newStats(), batchDone: make(chan struct{}, 1)}
+	memory.Limit()
 	c.loader.Restore(state.parsed.read(), state.parsed.key)
 	if c.private = opts.Private; !c.private { // systemd started the host
 		c.systemd = newSystemdNotifier(log)
@@ -166,7 +167,7 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Opt
 	}
 	o.RPC = c.rpc(o)
 	h := api.New(o)
-	c.garbage.onQuiet = o.Shared.DropLarge
+	c.memory.OnQuiet = o.Shared.DropLarge
 	return h, nil
 }
 
@@ -227,7 +228,7 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 		c.state.parsed.keep(c.loader, false)
 	}
 	if b.Full && !changed {
-		c.garbage.recordRest()
+		c.memory.RecordRest()
 	}
 }
 

@@ -1,4 +1,4 @@
-package sidecar
+package memory
 
 import (
 	"io/fs"
@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// limitMemory has garbage collected more often where the heap comes near the limit of the control group, unless the
+// Limit has garbage collected more often where the heap comes near the limit of the control group, unless the
 // variable GOMEMLIMIT is set. The limit of the runtime is soft and does not count the text of the program.
-func limitMemory() {
+func Limit() {
 	if limit := cgroupLimit(os.DirFS("/")); limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(limit / 10 * 9)
 	}

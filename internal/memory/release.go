@@ -1,4 +1,6 @@
-package sidecar
+// Package memory keeps the sidecar small: below the limit of its control group, and at rest without what only a load
+// needed.
+package memory
 
 import (
 	"runtime"
@@ -16,39 +18,39 @@ const (
 	loadBytes = 16 << 20
 )
 
-// garbage returns memory to the system while the workspace is at rest. By itself the runtime does so over minutes, and
+// Releaser returns memory to the system while the workspace is at rest. By itself the runtime does so over minutes, and
 // in part never.
-type garbage struct {
-	// onQuiet drops what requests left that is large and easy to make again; set before the first scan.
-	onQuiet   func()
-	rest      *time.Timer // its owner processes batches
+type Releaser struct {
+	// OnQuiet drops what requests left that is large and easy to make again; set before the first scan.
+	OnQuiet   func()
+	rest      *time.Timer // belongs to the caller of RecordRest
 	mu        sync.Mutex  // of one release at a time
 	allocated uint64      // bytes in all at the last release
 	loaded    bool        // there was a load before the last release
 }
 
-// recordRest schedules a release, because the workspace is at rest.
-func (g *garbage) recordRest() {
-	if g.rest == nil {
-		g.rest = time.AfterFunc(restAfter, g.release)
+// RecordRest schedules a release, because the workspace is at rest. It is for one caller at a time.
+func (r *Releaser) RecordRest() {
+	if r.rest == nil {
+		r.rest = time.AfterFunc(restAfter, r.release)
 	} else {
-		g.rest.Reset(restAfter)
+		r.rest.Reset(restAfter)
 	}
 }
 
 // release returns memory to the system if more than an eighth as much is idle as is in use. After a load, it first
 // drops what requests left.
-func (g *garbage) release() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (r *Releaser) release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	const little = 256 << 10
 	allocated := readMetrics("/gc/heap/allocs:bytes")[0]
-	loaded := allocated-g.allocated > loadBytes
-	if g.loaded && !loaded {
-		g.onQuiet()
+	loaded := allocated-r.allocated > loadBytes
+	if r.loaded && !loaded {
+		r.OnQuiet()
 		runtime.GC() // pooled values outlive one collection
 	}
-	g.allocated, g.loaded = allocated, loaded
+	r.allocated, r.loaded = allocated, loaded
 	// Live is as of the last collection; garbage and free pages are the rest of the heap.
 	m := readMetrics("/gc/heap/live:bytes", "/memory/classes/heap/objects:bytes", "/memory/classes/heap/free:bytes")
 	if live, all := m[0], m[1]+m[2]; all > live+max(little, live/8) {
