@@ -7,7 +7,7 @@ import (
 	"pannier"
 )
 
-// rescan scans everything again; see [api.Options.Rescan].
+// rescan scans everything again; see [service.Options].
 func (c *core) rescan(ctx context.Context, wait bool) (*pannier.Snapshot, error) {
 	seq := c.requestRescan()
 	if !wait {

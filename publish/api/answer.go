@@ -11,10 +11,9 @@ import (
 	"strconv"
 	"strings"
 
+	"pannier"
 	"pannier/publish/answer"
 	"pannier/service"
-
-	"pannier"
 )
 
 type statusError struct {

@@ -3,9 +3,8 @@ package api
 import (
 	"net/http"
 
-	"pannier/publish/answer"
-
 	"pannier"
+	"pannier/publish/answer"
 )
 
 func hasCommands(o *Options) bool { return o.Service.Commands.List != nil }

@@ -3,9 +3,8 @@ package api
 import (
 	"net/http"
 
-	"pannier/service"
-
 	"pannier"
+	"pannier/service"
 )
 
 // Route is a route of a module. Requests are checked as those of the core are, before Serve is called.

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"pannier/publish/rpc"
-
 	"pannier"
+	"pannier/publish/rpc"
 )
 
 // TestTrustGate tells of each kind of tool the stricter of what the settings ask and what the kind takes.

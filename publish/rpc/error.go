@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"pannier/publish/answer"
-
 	"pannier"
+	"pannier/publish/answer"
 )
 
 // The numbers of errors (JSON-RPC 2.0, 5.1).

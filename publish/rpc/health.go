@@ -2,9 +2,9 @@ package rpc
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -129,7 +129,7 @@ type audit struct {
 }
 
 // health is skills/health.
-func (h *skills) health(_ *http.Request, s *pannier.Snapshot, p healthParams) (any, error) {
+func (h *skills) health(_ context.Context, s *pannier.Snapshot, p healthParams) (any, error) {
 	limit := defaultAudit
 	if p.AuditLimit != nil {
 		limit = *p.AuditLimit

@@ -2,13 +2,12 @@ package rpc
 
 import (
 	"cmp"
+	"context"
 	"encoding/hex"
 	"fmt"
-	"net/http"
-
-	"pannier/service"
 
 	"pannier"
+	"pannier/service"
 )
 
 // uploadedArchive is the only kind of source that the protocol takes.
@@ -98,10 +97,10 @@ type uninstallResult struct {
 	Audit      audited               `json:"audit"`
 }
 
-func (h *skills) installSkill(r *http.Request, _ *pannier.Snapshot, p installParams) (any, error) {
+func (h *skills) installSkill(ctx context.Context, _ *pannier.Snapshot, p installParams) (any, error) {
 	req := pannier.InstallRequest{SourceKind: p.TargetSourceKind, DryRun: p.DryRun}
 	if !p.Several && len(p.Items) == 0 {
-		return h.installUpload(r, p.archiveParams, req)
+		return h.installUpload(ctx, p.archiveParams, req)
 	}
 	if !p.Several {
 		return nil, invalidParams("items are given without several", "give both, or none")
@@ -114,7 +113,7 @@ func (h *skills) installSkill(r *http.Request, _ *pannier.Snapshot, p installPar
 		return nil, err
 	}
 	req.AllowMissing, req.Accept = p.AllowMissing, pannier.AcceptRequest{Rules: p.Accept, Reason: p.Reason}
-	return h.Service.InstallSeveral(r.Context(), pannier.InstallSeveral{InstallRequest: req, Items: items}, pannier.InstallSource{UploadID: p.Source.UploadID})
+	return h.Service.InstallSeveral(ctx, pannier.InstallSeveral{InstallRequest: req, Items: items}, pannier.InstallSource{UploadID: p.Source.UploadID})
 }
 
 // maxItems bounds the items of an installation; an archive has no more skills.
@@ -157,7 +156,7 @@ func (p sourceParam) check() error {
 	return nil
 }
 
-func (h *skills) updateSkill(r *http.Request, _ *pannier.Snapshot, p updateParams) (any, error) {
+func (h *skills) updateSkill(ctx context.Context, _ *pannier.Snapshot, p updateParams) (any, error) {
 	if p.Slug == "" {
 		return nil, errSlugMissing
 	}
@@ -168,7 +167,7 @@ func (h *skills) updateSkill(r *http.Request, _ *pannier.Snapshot, p updateParam
 			return nil, err
 		}
 	}
-	return h.installUpload(r, p.archiveParams, req)
+	return h.installUpload(ctx, p.archiveParams, req)
 }
 
 // prefixed returns a fingerprint as the rest of the API writes it. The protocol leaves out `sha256:`.
@@ -179,12 +178,12 @@ func prefixed(fingerprint string) string {
 	return fingerprint
 }
 
-func (h *skills) installUpload(r *http.Request, p archiveParams, req pannier.InstallRequest) (any, error) {
+func (h *skills) installUpload(ctx context.Context, p archiveParams, req pannier.InstallRequest) (any, error) {
 	if err := p.Source.check(); err != nil {
 		return nil, err
 	}
 	req.AllowMissing, req.Accept = p.AllowMissing, pannier.AcceptRequest{Rules: p.Accept, Reason: p.Reason}
-	result, err := h.Service.Install(r.Context(), req, pannier.InstallSource{UploadID: p.Source.UploadID})
+	result, err := h.Service.Install(ctx, req, pannier.InstallSource{UploadID: p.Source.UploadID})
 	if err != nil {
 		return nil, err
 	}
@@ -196,11 +195,11 @@ func (h *skills) installUpload(r *http.Request, p archiveParams, req pannier.Ins
 	}, nil
 }
 
-func (h *skills) uninstall(r *http.Request, _ *pannier.Snapshot, p uninstallParams) (any, error) {
+func (h *skills) uninstall(ctx context.Context, _ *pannier.Snapshot, p uninstallParams) (any, error) {
 	if p.Slug == "" {
 		return nil, errSlugMissing
 	}
-	result, err := h.Service.Uninstall(r.Context(), pannier.RemoveRequest{Slug: p.Slug, SourceKind: p.SourceKind})
+	result, err := h.Service.Uninstall(ctx, pannier.RemoveRequest{Slug: p.Slug, SourceKind: p.SourceKind})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -69,9 +70,9 @@ var skillsMethods = []skillsMethod{
 	{"skills/update", calls((*skills).updateSkill), service.ScopeWrite, canInstall, true, false},
 	{"skills/uninstall", calls((*skills).uninstall), service.ScopeWrite, canInstall, true, false},
 	{"skills/upload/start", calls((*skills).uploadStart), service.ScopeWrite, canUpload, false, false},
-	{"skills/upload/finish", calls((*skills).uploadFinish), service.ScopeWrite, canUpload, false, false},
-	{"skills/upload/abort", calls((*skills).uploadAbort), service.ScopeWrite, canUpload, false, false},
-	{"skills/upload/status", calls((*skills).uploadStatus), service.ScopeWrite, canUpload, false, false},
+	{"skills/upload/finish", finishUpload, service.ScopeWrite, canUpload, false, false},
+	{"skills/upload/abort", abortUpload, service.ScopeWrite, canUpload, false, false},
+	{"skills/upload/status", showUpload, service.ScopeWrite, canUpload, false, false},
 	{"skills/tools/call", calls((*skills).callTool), service.ScopeCall, canCall, false, true},
 	{"skills/tools/register", calls((*skills).registerTool), service.ScopeCall, canCall, false, false},
 	{"skills/tools/cancel", calls((*skills).cancelTool), service.ScopeCall, canCall, false, false},
@@ -115,7 +116,7 @@ func (p inWorkspace) workspace() *string { return p.WorkspaceID }
 type callFunc func(h *skills, r *http.Request, m skillsMethod, params json.RawMessage) (any, error)
 
 // calls returns what calls a function with the newest snapshot and with parameters, which are read strictly.
-func calls[P interface{ workspace() *string }](answer func(*skills, *http.Request, *pannier.Snapshot, P) (any, error)) callFunc {
+func calls[P interface{ workspace() *string }](answer func(*skills, context.Context, *pannier.Snapshot, P) (any, error)) callFunc {
 	return func(h *skills, r *http.Request, m skillsMethod, params json.RawMessage) (any, error) {
 		var p P
 		if err := Params(params, &p); err != nil {
@@ -135,7 +136,7 @@ func calls[P interface{ workspace() *string }](answer func(*skills, *http.Reques
 				return nil, err
 			}
 		}
-		return answer(h, r, s, p)
+		return answer(h, r.Context(), s, p)
 	}
 }
 

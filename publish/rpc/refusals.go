@@ -6,9 +6,8 @@ import (
 	"net/http"
 	"strings"
 
-	"pannier/service"
-
 	"pannier"
+	"pannier/service"
 )
 
 // The codes that programs switch on (Pioneer skills protocol), and three that it has not.
@@ -32,7 +31,7 @@ func invalidParams(text, hint string) *Error {
 
 var errSlugMissing = invalidParams("slug is missing", "name the skill as skills/list does")
 
-// error returns an error of the handler for JSON-RPC, with the code and the text that it has over HTTP.
+// errorOf returns an error of the service for JSON-RPC, with the code and the text that it has over HTTP.
 func (h *skills) errorOf(r *http.Request, err error) *Error {
 	if problem, ok := h.Service.Problem(r.URL.EscapedPath(), err); ok {
 		number, code := numberOf(problem)

@@ -22,12 +22,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"pannier/publish/answer"
-
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
+	"pannier/publish/answer"
 )
 
 // The bounds of what is asked for and what is answered.

@@ -2,9 +2,9 @@ package rpc
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"path"
 
 	"pannier"
@@ -65,7 +65,7 @@ type listResult struct {
 	Skills []item `json:"skills"`
 }
 
-func (h *skills) list(_ *http.Request, s *pannier.Snapshot, p listParams) (any, error) {
+func (h *skills) list(_ context.Context, s *pannier.Snapshot, p listParams) (any, error) {
 	of := service.Page{Cursor: p.Cursor}
 	if p.Limit != nil {
 		if of.Limit = *p.Limit; of.Limit < 1 || of.Limit > service.MaxPage {
@@ -75,28 +75,24 @@ func (h *skills) list(_ *http.Request, s *pannier.Snapshot, p listParams) (any, 
 		return nil, invalidParams("cursor is given without limit", "give both, as in the call before")
 	}
 	with := service.Show{Problems: true, Policy: orTrue(p.IncludePolicy), Health: orTrue(p.IncludeHealth), Activity: p.IncludeActivity}
+	encode := func() (answer.Encoded, error) {
+		entries, paging, err := of.Of(uniqueSkills(s.Entries))
+		if err != nil {
+			return answer.Encoded{}, err
+		}
+		var listed pannier.Entry
+		show := h.Service.Lister(s, with)
+		return answer.List(listResult{s.Version, s.Time.Unix(), paging, []item{}}, entries, answer.Each(func(e *pannier.Entry) any {
+			show(e, &listed)
+			return h.itemOf(&listed, with)
+		}))
+	}
 	if with.Activity || of.Limit > 0 {
-		list, err := h.encodeRPCList(s, with, of)
+		list, err := encode()
 		return json.RawMessage(list.Body), err
 	}
-	list, err := h.Shared.Of(s, h.Service.Contents.Version(), fmt.Sprintf("skills/list %v", with), func() (answer.Encoded, error) {
-		return h.encodeRPCList(s, with, of)
-	})
+	list, err := h.Shared.Of(s, h.Service.Contents.Version(), fmt.Sprintf("skills/list %v", with), encode)
 	return json.RawMessage(list.Body), err
-}
-
-func (h *skills) encodeRPCList(s *pannier.Snapshot, with service.Show, of service.Page) (answer.Encoded, error) {
-	entries, paging, err := of.Of(uniqueSkills(s.Entries))
-	if err != nil {
-		return answer.Encoded{}, err
-	}
-	var listed pannier.Entry
-	show := h.Service.Lister(s, with)
-	list := listResult{s.Version, s.Time.Unix(), paging, []item{}}
-	return answer.List(list, entries, answer.Each(func(e *pannier.Entry) any {
-		show(e, &listed)
-		return h.itemOf(&listed, with)
-	}))
 }
 
 func orTrue(b *bool) bool { return b == nil || *b }
@@ -170,7 +166,7 @@ type policiesResult struct {
 	Policies []policy `json:"policies"`
 }
 
-func (h *skills) policies(_ *http.Request, s *pannier.Snapshot, _ inWorkspace) (any, error) {
+func (h *skills) policies(_ context.Context, s *pannier.Snapshot, _ inWorkspace) (any, error) {
 	result := policiesResult{[]policy{}}
 	for _, p := range service.Policies(s).Policies {
 		if !p.IsZero() {
@@ -192,12 +188,12 @@ type policyResult struct {
 }
 
 // setPolicy is skills/policy/set: PUT /v1/policy, for the same callers.
-func (h *skills) setPolicy(r *http.Request, _ *pannier.Snapshot, p setPolicyParams) (any, error) {
+func (h *skills) setPolicy(ctx context.Context, _ *pannier.Snapshot, p setPolicyParams) (any, error) {
 	if p.SkillSlug == nil {
 		return nil, invalidParams("skill_slug is missing", "name the skill as skills/list does")
 	}
 	key := pannier.PolicyKey{Slug: *p.SkillSlug, SourceKind: p.SourceKind}
-	policy, err := h.Service.SetPolicy(r.Context(), key, p.PolicyChange)
+	policy, err := h.Service.SetPolicy(ctx, key, p.PolicyChange)
 	if err != nil {
 		return nil, err
 	}

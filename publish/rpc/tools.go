@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 
 	"pannier"
 	"pannier/service"
@@ -24,8 +23,8 @@ type registeredTool struct {
 }
 
 // registerTool is skills/tools/register: the connection carries a tool of the agent out until it ends.
-func (h *skills) registerTool(r *http.Request, _ *pannier.Snapshot, p registerParams) (any, error) {
-	peer := PeerOf(r.Context())
+func (h *skills) registerTool(ctx context.Context, _ *pannier.Snapshot, p registerParams) (any, error) {
+	peer := PeerOf(ctx)
 	switch {
 	case p.Name == nil:
 		return nil, invalidParams("name is missing", "name the tool as target_tool of a skill does")
@@ -33,7 +32,7 @@ func (h *skills) registerTool(r *http.Request, _ *pannier.Snapshot, p registerPa
 		return nil, invalidParams("a tool belongs to a WebSocket, and this is POST", "register it over GET /v1/rpc")
 	}
 	name := *p.Name
-	remove, err := h.Service.Tools.Register(service.ActorFrom(r.Context()).Owner(), name, func(ctx context.Context, arguments json.RawMessage) (pannier.ToolResult, error) {
+	remove, err := h.Service.Tools.Register(service.ActorFrom(ctx).Owner(), name, func(ctx context.Context, arguments json.RawMessage) (pannier.ToolResult, error) {
 		return invoke(ctx, peer, name, arguments)
 	})
 	if err != nil {
@@ -89,11 +88,11 @@ type toolParams struct {
 }
 
 // callTool is skills/tools/call: POST /v1/tools/{name}, for the same callers.
-func (h *skills) callTool(r *http.Request, _ *pannier.Snapshot, p toolParams) (any, error) {
+func (h *skills) callTool(ctx context.Context, _ *pannier.Snapshot, p toolParams) (any, error) {
 	if p.Name == nil {
 		return nil, invalidParams("name is missing", "name the tool as `pannier tool list` does")
 	}
-	return h.Service.CallTool(r.Context(), pannier.ToolRequest{ToolCall: p.ToolCall, Name: *p.Name})
+	return h.Service.CallTool(ctx, pannier.ToolRequest{ToolCall: p.ToolCall, Name: *p.Name})
 }
 
 type cancelParams struct {
@@ -102,6 +101,6 @@ type cancelParams struct {
 }
 
 // cancelTool is skills/tools/cancel.
-func (h *skills) cancelTool(r *http.Request, _ *pannier.Snapshot, p cancelParams) (any, error) {
-	return h.Service.CancelTool(r.Context(), p.CallID)
+func (h *skills) cancelTool(ctx context.Context, _ *pannier.Snapshot, p cancelParams) (any, error) {
+	return h.Service.CancelTool(ctx, p.CallID)
 }

@@ -2,8 +2,8 @@ package rpc
 
 import (
 	"bytes"
+	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -25,21 +25,21 @@ type resolveParams struct {
 	Verbose bool `json:"verbose"`
 }
 
-func (h *skills) resolve(r *http.Request, s *pannier.Snapshot, p resolveParams) (any, error) {
+func (h *skills) resolve(ctx context.Context, s *pannier.Snapshot, p resolveParams) (any, error) {
 	p.Turn.Verbose = p.Verbose
-	return h.turn(r, s, p.turnParams, (*turn.Answer).AppendJSON)
+	return h.turn(ctx, s, p.turnParams, (*turn.Answer).AppendJSON)
 }
 
-func (h *skills) prompt(r *http.Request, s *pannier.Snapshot, p turnParams) (any, error) {
-	return h.turn(r, s, p, func(a *turn.Answer, dst []byte) []byte { return a.AppendPrompt(dst, true) })
+func (h *skills) prompt(ctx context.Context, s *pannier.Snapshot, p turnParams) (any, error) {
+	return h.turn(ctx, s, p, func(a *turn.Answer, dst []byte) []byte { return a.AppendPrompt(dst, true) })
 }
 
-func (h *skills) turn(r *http.Request, s *pannier.Snapshot, p turnParams, render func(*turn.Answer, []byte) []byte) (any, error) {
+func (h *skills) turn(ctx context.Context, s *pannier.Snapshot, p turnParams, render func(*turn.Answer, []byte) []byte) (any, error) {
 	asked, err := h.Turns.Complete(p.Turn)
 	if err != nil {
 		return nil, err
 	}
-	a, err := h.Turns.Answer(r.Context(), s, asked)
+	a, err := h.Turns.Answer(ctx, s, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ type findParams struct {
 	pannier.FindRequest
 }
 
-func (h *skills) find(_ *http.Request, s *pannier.Snapshot, p findParams) (any, error) {
+func (h *skills) find(_ context.Context, s *pannier.Snapshot, p findParams) (any, error) {
 	return h.Service.FindByText(s, p.FindRequest, nil)
 }
 
@@ -97,7 +97,7 @@ type readMetadata struct {
 }
 
 // read is skills/read: the body of a skill, or a part of it.
-func (h *skills) read(r *http.Request, s *pannier.Snapshot, p readParams) (any, error) {
+func (h *skills) read(ctx context.Context, s *pannier.Snapshot, p readParams) (any, error) {
 	limit := maxReadChars
 	if p.MaxChars != nil {
 		limit = min(*p.MaxChars, maxReadChars)
@@ -105,7 +105,7 @@ func (h *skills) read(r *http.Request, s *pannier.Snapshot, p readParams) (any, 
 	if limit < 1 || p.Offset < 0 {
 		return nil, invalidParams("max_chars is less than 1, or offset less than 0", "offset is the next_offset of the part before")
 	}
-	e, err := h.Service.InstructionsOf(r.Context(), s, func(s *pannier.Snapshot) (*pannier.Entry, error) {
+	e, err := h.Service.InstructionsOf(ctx, s, func(s *pannier.Snapshot) (*pannier.Entry, error) {
 		slug, err := resolveName(s, p.Slug, p.SourceKind)
 		if err != nil {
 			return nil, err

@@ -30,7 +30,7 @@ type uploadStarted struct {
 	ExpiresAt        int64  `json:"expires_at_unix"`
 }
 
-func (h *skills) uploadStart(r *http.Request, _ *pannier.Snapshot, p uploadStartParams) (any, error) {
+func (h *skills) uploadStart(ctx context.Context, _ *pannier.Snapshot, p uploadStartParams) (any, error) {
 	sum, ok := parseSHA256(p.SHA256)
 	if !ok {
 		return nil, &pannier.Refusal{Code: "upload.digest", Message: "invalid sha256", Hint: "give that of the archive in 64 lower-case hexadecimal digits"}
@@ -39,7 +39,7 @@ func (h *skills) uploadStart(r *http.Request, _ *pannier.Snapshot, p uploadStart
 	if p.UnpackedHint != nil {
 		up.UnpackedHint = *p.UnpackedHint
 	}
-	started, err := h.Service.Uploads.Start(r.Context(), service.ActorFrom(r.Context()).Owner(), up)
+	started, err := h.Service.Uploads.Start(ctx, service.ActorFrom(ctx).Owner(), up)
 	if err != nil {
 		return nil, err
 	}
@@ -52,11 +52,18 @@ type uploadParams struct {
 	UploadID string `json:"upload_id"`
 }
 
-func (h *skills) withUpload(r *http.Request, p uploadParams, ask func(ctx context.Context, owner, id string) (pannier.Upload, error)) (pannier.Upload, error) {
-	if p.UploadID == "" {
-		return pannier.Upload{}, &pannier.Refusal{Code: "upload.id", Message: "upload_id is empty", Hint: "give that of skills/upload/start"}
-	}
-	return ask(r.Context(), service.ActorFrom(r.Context()).Owner(), p.UploadID)
+// withUpload returns what does something with an upload of the client.
+func withUpload(do func(service.Uploads, context.Context, string, string) (pannier.Upload, error), show func(pannier.Upload) any) callFunc {
+	return calls(func(h *skills, ctx context.Context, _ *pannier.Snapshot, p uploadParams) (any, error) {
+		if p.UploadID == "" {
+			return nil, &pannier.Refusal{Code: "upload.id", Message: "upload_id is empty", Hint: "give that of skills/upload/start"}
+		}
+		up, err := do(h.Service.Uploads, ctx, service.ActorFrom(ctx).Owner(), p.UploadID)
+		if err != nil {
+			return nil, err
+		}
+		return show(up), nil
+	})
 }
 
 type upload struct {
@@ -70,22 +77,6 @@ type uploadFinished struct {
 	Size   int64  `json:"compressed_size_bytes"`
 }
 
-func (h *skills) uploadFinish(r *http.Request, _ *pannier.Snapshot, p uploadParams) (any, error) {
-	up, err := h.withUpload(r, p, h.Service.Uploads.Finish)
-	if err != nil {
-		return nil, err
-	}
-	return uploadFinished{upload{up.ID, up.Status}, hex.EncodeToString(up.SHA256[:]), up.Size}, nil
-}
-
-func (h *skills) uploadAbort(r *http.Request, _ *pannier.Snapshot, p uploadParams) (any, error) {
-	up, err := h.withUpload(r, p, h.Service.Uploads.Abort)
-	if err != nil {
-		return nil, err
-	}
-	return upload{up.ID, up.Status}, nil
-}
-
 type uploadState struct {
 	upload
 	FileName  string `json:"file_name"`
@@ -95,14 +86,16 @@ type uploadState struct {
 	ExpiresAt int64  `json:"expires_at_unix"`
 }
 
-// uploadStatus is skills/upload/status: a client that reconnects continues at next_offset.
-func (h *skills) uploadStatus(r *http.Request, _ *pannier.Snapshot, p uploadParams) (any, error) {
-	up, err := h.withUpload(r, p, h.Service.Uploads.Status)
-	if err != nil {
-		return nil, err
-	}
-	return uploadState{upload{up.ID, up.Status}, up.FileName, up.Received, up.Received, up.Size, up.ExpiresAt.Unix()}, nil
-}
+var (
+	finishUpload = withUpload(service.Uploads.Finish, func(up pannier.Upload) any {
+		return uploadFinished{upload{up.ID, up.Status}, hex.EncodeToString(up.SHA256[:]), up.Size}
+	})
+	abortUpload = withUpload(service.Uploads.Abort, func(up pannier.Upload) any { return upload{up.ID, up.Status} })
+	// showUpload is skills/upload/status: a client that reconnects continues at next_offset.
+	showUpload = withUpload(service.Uploads.Status, func(up pannier.Upload) any {
+		return uploadState{upload{up.ID, up.Status}, up.FileName, up.Received, up.Received, up.Size, up.ExpiresAt.Unix()}
+	})
+)
 
 type chunkFault struct {
 	UploadID string `json:"upload_id"`
