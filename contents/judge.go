@@ -2,7 +2,6 @@ package contents
 
 import (
 	"slices"
-	"sync/atomic"
 
 	"pannier"
 	"pannier/registry"
@@ -42,19 +41,6 @@ func (t *table) judge(enforce bool) registry.Judge {
 		}
 		return known
 	}}
-}
-
-// foundVersions are those of judges without a tracker.
-var foundVersions atomic.Uint64
-
-// JudgeFound returns a judge without verdicts, for callers that only read files; of has what was found in them, by
-// path.
-func JudgeFound(of map[string]pannier.Contents, enforce bool) registry.Judge {
-	changes := make(map[string]*Content, len(of))
-	for path, c := range of {
-		changes[path] = &Content{found: found{Contents: &c}}
-	}
-	return (&table{version: foundVersions.Add(1)}).with(changes).judge(enforce)
 }
 
 // judged returns a content with the verdict on its fingerprint. A directory without a fingerprint stays as it was

@@ -3,7 +3,6 @@ package sidecar
 import (
 	"context"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -126,7 +125,7 @@ func (e *engine) scanAllWithContents(ctx context.Context, brief bool) (*pannier.
 	if err != nil {
 		return nil, err
 	}
-	found := e.readContents(ctx, s.Entries, brief)
+	found := contents.ReadAll(ctx, s.Entries, brief, e.loader.Contents)
 	if err := ctx.Err(); err != nil || len(found) == 0 {
 		return s, err
 	}
@@ -138,33 +137,6 @@ func (e *engine) scanAllWithContents(ctx context.Context, brief bool) (*pannier.
 func (e *engine) setContents(found map[string]pannier.Contents) {
 	judge := contents.JudgeFound(found, e.settings.Scan == config.ScanEnforce)
 	e.registry.Prepare(func(in *registry.Inputs) { in.Judges = []func() registry.Judge{func() registry.Judge { return judge }} })
-}
-
-// readContents reads the files of skills on all processors, and returns what it finds by path.
-func (e *engine) readContents(ctx context.Context, entries []*pannier.Entry, brief bool) map[string]pannier.Contents {
-	var (
-		next     atomic.Int64
-		workers  sync.WaitGroup
-		mu       sync.Mutex
-		contents = map[string]pannier.Contents{}
-	)
-	for range min(runtime.GOMAXPROCS(0), len(entries)) {
-		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(entries)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				entry := entries[i]
-				if entry.State == pannier.StateShadowed || entry.Deleting || brief && !loader.LacksDescription(entry.Skill) {
-					continue
-				}
-				if found, err := e.loader.Contents(ctx, entry.Skill); err == nil && !found.Digest.IsZero() {
-					mu.Lock()
-					contents[entry.Path] = found
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	workers.Wait()
-	return contents
 }
 
 // restartNeeded returns which changes of config.yaml the agent has not taken in.
