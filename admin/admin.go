@@ -9,8 +9,8 @@
 //  5. The outcome is audited. A failure is only logged, because the change is made.
 //  6. If something changed, an event is emitted.
 //
-// From step 2 on, a canceled request has no effect. An intent without an outcome is a change that a crash interrupted: the
-// state store says whether it was made, and the next start applies it.
+// From step 2 on, a canceled request has no effect. An intent without an outcome is a change that a crash interrupted:
+// the state store says whether it was made, and the next start applies it.
 //
 // Scans and the preparation of installations take long, so they run outside of the sequence and only commit in it.
 //
@@ -45,20 +45,22 @@ type Options struct {
 	Policy *policy.Store
 	// Values stores the environment that the agent reported.
 	Values Values
-	// SetPolicies and SetEnvironment apply a change in the registry and return a snapshot that shows it. The map is that of
-	// [policy.Store.All] and must not be changed.
+	// SetPolicies and SetEnvironment apply a change in the registry and return a snapshot that shows it. The map is that
+	// of [policy.Store.All] and must not be changed.
 	SetPolicies    func(map[pannier.PolicyKey]pannier.PolicyEntry) *pannier.Snapshot
 	SetEnvironment func(pannier.Environment) *pannier.Snapshot
 	// PolicyPath returns the directory that the policy of a key is for: that of the present skill, or the one that an
 	// installation would create. If it is nil, grants apply to every skill with the slug.
 	PolicyPath func(pannier.PolicyKey) string
-	// Acknowledge ends a health condition and returns a snapshot that shows it. It refuses conditions that end by themselves.
+	// Acknowledge ends a health condition and returns a snapshot that shows it. It refuses conditions that end by
+	// themselves.
 	Acknowledge func(condition string) (*pannier.Snapshot, error)
 	// Install configures [Service.Install], [Service.Uninstall] and [Service.Rollback]; the zero value disables them.
 	Install InstallOptions
 	// Scans configure [Service.Scan].
 	Scans ScanOptions
-	// Activity reports a promotion to the platforms, within its own timeout, and returns their results; nil reports nothing.
+	// Activity reports a promotion to the platforms, within its own timeout, and returns their results; nil reports
+	// nothing.
 	Activity func(context.Context, pannier.Promotion) []pannier.ActivityResult
 	// Emit emits an event with its data. It must not call the Service.
 	Emit func(pannier.EventType, any)
@@ -69,9 +71,9 @@ type Options struct {
 // Service makes changes. It is safe for concurrent use.
 type Service struct {
 	o Options
-	// changing, scanning, spooling and preparing are semaphores: of the change in progress, of the explicit scan in progress,
-	// of the archives received as a body until their installation ends, and of the archives being unpacked and read. A
-	// channel, unlike a mutex, lets a canceled request stop waiting.
+	// changing, scanning, spooling and preparing are semaphores: of the change in progress, of the explicit scan in
+	// progress, of the archives received as a body until their installation ends, and of the archives being unpacked and
+	// read. A channel, unlike a mutex, lets a canceled request stop waiting.
 	changing, scanning, spooling, preparing chan struct{}
 	// staged counts the bytes that the installations in progress have unpacked.
 	staged atomic.Int64

@@ -44,9 +44,9 @@ func (s *Service) Environment() (env pannier.Environment, found bool, err error)
 	return env, true, nil
 }
 
-// PutEnvironment stores what the agent's container offers and returns it as stored: normalized, with the agent as its source,
-// and with the current time if its own is missing or in the future. The registry decides whether it is in effect, because the
-// environment file can be newer, and emits the event.
+// PutEnvironment stores what the agent's container offers and returns it as stored: normalized, with the agent as its
+// source, and with the current time if its own is missing or in the future. The registry decides whether it is in
+// effect, because the environment file can be newer, and emits the event.
 func (s *Service) PutEnvironment(ctx context.Context, actor pannier.Actor, env pannier.Environment) (pannier.Environment, *pannier.Snapshot, error) {
 	env, err := env.Normalized()
 	if err != nil {

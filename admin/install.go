@@ -70,12 +70,12 @@ type installation struct {
 	result pannier.InstallResult
 }
 
-// Install installs a skill, or updates the one of [pannier.InstallRequest.Slug], and returns the snapshot that shows it. The
-// archive is unpacked, read and scanned concurrently with other changes. Dependencies, conflicts and collisions are checked in
-// the sequence of changes.
+// Install installs a skill, or updates the one of [pannier.InstallRequest.Slug], and returns the snapshot that shows
+// it. The archive is unpacked, read and scanned concurrently with other changes. Dependencies, conflicts and collisions
+// are checked in the sequence of changes.
 //
-// A refused upload stays ready, so that the client can retry with other parameters. An upload whose archive is invalid is
-// consumed.
+// A refused upload stays ready, so that the client can retry with other parameters. An upload whose archive is invalid
+// is consumed.
 func (s *Service) Install(ctx context.Context, actor pannier.Actor, req pannier.InstallRequest, src pannier.InstallSource) (pannier.InstallResult, *pannier.Snapshot, error) {
 	if err := s.checkInstallable(); err != nil {
 		return pannier.InstallResult{}, nil, err
@@ -171,8 +171,8 @@ func (s *Service) prepareAndCommit(ctx context.Context, actor pannier.Actor, req
 	return in, err
 }
 
-// withArchive opens an archive and waits for a slot to unpack it. The archive is released even if use panics; consumed says that it
-// is no longer needed.
+// withArchive opens an archive and waits for a slot to unpack it. The archive is released even if use panics; consumed
+// says that it is no longer needed.
 func (s *Service) withArchive(ctx context.Context, actor pannier.Actor, src pannier.InstallSource, use func(archiveFile, *stagingQuota) (consumed bool, err error)) error {
 	a, err := s.openArchive(ctx, actor, src)
 	if err != nil {
@@ -216,14 +216,15 @@ func isInvalidArchive(err error) bool {
 	return ok && strings.HasPrefix(refusal.Code, "archive.")
 }
 
-// stagingQuota is the share of one installation in the bytes that all installations in progress may unpack: those of one archive
-// of the largest size.
+// stagingQuota is the share of one installation in the bytes that all installations in progress may unpack: those of
+// one archive of the largest size.
 type stagingQuota struct {
 	service *Service
 	bytes   int64
 }
 
-// reserve reserves bytes for a file. It refuses instead of waiting, because two installations could wait for each other.
+// reserve reserves bytes for a file. It refuses instead of waiting, because two installations could wait for each
+// other.
 func (q *stagingQuota) reserve(bytes int64) error {
 	limit := q.service.o.Install.Archive.MaxUncompressed
 	q.bytes += bytes
@@ -351,8 +352,8 @@ func (s *Service) changeInstalled(ctx context.Context, actor pannier.Actor, acti
 	})
 }
 
-// removePolicy removes the policy of an uninstalled skill and returns a snapshot that shows it. Refusals stay if they apply to
-// another skill with the slug, and everything stays if the rescan failed. Errors are only logged.
+// removePolicy removes the policy of an uninstalled skill and returns a snapshot that shows it. Refusals stay if they
+// apply to another skill with the slug, and everything stays if the rescan failed. Errors are only logged.
 func (s *Service) removePolicy(skill pannier.InstalledSkill, snapshot *pannier.Snapshot) *pannier.Snapshot {
 	if snapshot == nil {
 		return nil

@@ -14,9 +14,9 @@ import (
 // severalEntries is how many times the entries of one skill an archive with several may have.
 const severalEntries = 8
 
-// InstallSeveral installs each skill of an archive by itself, in the order of their paths: a refused one does not stop the others.
-// The archive is unpacked once, outside of the workspace. Each installation is audited. An error is about the archive as a
-// whole, and nothing was installed then, or about a client that has gone.
+// InstallSeveral installs each skill of an archive by itself, in the order of their paths: a refused one does not stop
+// the others. The archive is unpacked once, outside of the workspace. Each installation is audited. An error is about
+// the archive as a whole, and nothing was installed then, or about a client that has gone.
 //
 // An upload stays ready unless all of its skills were installed, so that the client can retry with other parameters.
 func (s *Service) InstallSeveral(ctx context.Context, actor pannier.Actor, req pannier.InstallSeveral, src pannier.InstallSource) (results []pannier.InstalledFolder, err error) {

@@ -126,8 +126,9 @@ func TestInstallationIsTold(t *testing.T) {
 	}
 }
 
-// TestInstallationTellsOfPolicy holds to the sentence that non-implicit skills are there so that users keep skills installed
-// "without letting the model discover and use them silently" (Pioneer skills architecture, "Policy"): the answer says so.
+// TestInstallationTellsOfPolicy holds to the sentence that non-implicit skills are there so that users keep skills
+// installed "without letting the model discover and use them silently" (Pioneer skills architecture, "Policy"): the
+// answer says so.
 func TestInstallationTellsOfPolicy(t *testing.T) {
 	w := newWorkshop(t)
 	w.policy = pannier.PolicyLayers{Start: pannier.StartSwitches()}.Effective()
@@ -362,8 +363,8 @@ func TestWhereNothingIsInstalled(t *testing.T) {
 	}
 }
 
-// TestStagingIsBounded refuses an archive that comes to more than the bound with what another installation has unpacked, and takes
-// it when that has ended.
+// TestStagingIsBounded refuses an archive that comes to more than the bound with what another installation has
+// unpacked, and takes it when that has ended.
 func TestStagingIsBounded(t *testing.T) {
 	w := newWorkshop(t)
 	large := pack(map[string]string{"it/SKILL.md": skillText("1"), "it/data": strings.Repeat("x", 600<<10)})

@@ -29,8 +29,9 @@ type policyOutcome struct {
 // Policies returns the workspace layer. The map is never changed.
 func (s *Service) Policies() map[pannier.PolicyKey]pannier.PolicyEntry { return s.o.Policy.All() }
 
-// SetPolicy changes the workspace layer of a skill, and returns the skill's policy in the snapshot that shows the change. An owner
-// in the slug of the key is ignored; the default kind of root is the workspace. The skill need not exist yet.
+// SetPolicy changes the workspace layer of a skill, and returns the skill's policy in the snapshot that shows the
+// change. An owner in the slug of the key is ignored; the default kind of root is the workspace. The skill need not
+// exist yet.
 func (s *Service) SetPolicy(ctx context.Context, actor pannier.Actor, key pannier.PolicyKey, change pannier.PolicyChange) (pannier.Policy, *pannier.Snapshot, error) {
 	key, err := checkKey(key)
 	if err != nil {

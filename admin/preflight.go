@@ -7,8 +7,8 @@ import (
 	"pannier"
 )
 
-// preflight evaluates a staged skill at its future path. It refuses a skill that can never be used there, and one with missing
-// dependencies unless the request allows them.
+// preflight evaluates a staged skill at its future path. It refuses a skill that can never be used there, and one with
+// missing dependencies unless the request allows them.
 func (s *Service) preflight(req pannier.InstallRequest, skill *pannier.Skill) (*pannier.Entry, error) {
 	placed := *skill
 	placed.TrustLevel, placed.Managed, placed.Locked = s.o.Install.Trust, true, true

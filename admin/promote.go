@@ -14,8 +14,8 @@ type promotionDetail struct {
 	Platforms []pannier.ActivityResult `json:"platforms,omitempty"`
 }
 
-// Promote records a packet that asks for a workflow to become a skill, and reports it to the platforms. It creates no skill. The
-// result lists the platforms that rejected the report; the packet is recorded anyway.
+// Promote records a packet that asks for a workflow to become a skill, and reports it to the platforms. It creates no
+// skill. The result lists the platforms that rejected the report; the packet is recorded anyway.
 func (s *Service) Promote(ctx context.Context, actor pannier.Actor, p pannier.Promotion) (pannier.SkillPromotion, error) {
 	recorded := pannier.SkillPromotion{Summary: p.Summary, Digest: pannier.DigestOf(p.Packet), Repetition: p.Repetition, Packet: p.Packet}
 	detail := promotionDetail{Summary: p.Summary, Digest: recorded.Digest}

@@ -22,8 +22,8 @@ type RestoredVerdicts interface {
 	RestoreHeld(path string, digest, metaDigest pannier.Digest, rules []string, at time.Time) error
 }
 
-// Replay applies audited changes of policy and scan verdicts, in their order, to an older state. Outcomes hold the new value, so
-// applying one twice changes nothing.
+// Replay applies audited changes of policy and scan verdicts, in their order, to an older state. Outcomes hold the new
+// value, so applying one twice changes nothing.
 type Replay struct {
 	Policy   *policy.Store
 	Verdicts RestoredVerdicts
@@ -66,8 +66,8 @@ func (r *Replay) Apply(e pannier.AuditEntry) {
 // Err returns the errors of the invalid entries so far.
 func (r *Replay) Err() error { return r.err }
 
-// Finish applies the intents without an outcome, which a crash interrupted: policies that refuse are applied, policies that grant
-// are not. It fails if an entry was invalid.
+// Finish applies the intents without an outcome, which a crash interrupted: policies that refuse are applied, policies
+// that grant are not. It fails if an entry was invalid.
 func (r *Replay) Finish() error {
 	for _, seq := range slices.Sorted(maps.Keys(r.intents)) {
 		e := r.intents[seq]

@@ -8,7 +8,8 @@ import (
 	"pannier"
 )
 
-// TestAccept: an acceptance holds for the content that was scanned, is told with every later scan, and can be taken back.
+// TestAccept: an acceptance holds for the content that was scanned, is told with every later scan, and can be taken
+// back.
 func TestAccept(t *testing.T) {
 	h := newScanned(t, t.TempDir())
 	ask := func(req pannier.ScanRequest) pannier.ScanReport {

@@ -138,8 +138,8 @@ func TestScansThatKeepNothing(t *testing.T) {
 
 var errDiskFull = errors.New("disk full")
 
-// TestScanWithoutFingerprint: what blocks is held by the place of the skill, and what does not is not kept and takes that
-// back, unless the scan was ended.
+// TestScanWithoutFingerprint: what blocks is held by the place of the skill, and what does not is not kept and takes
+// that back, unless the scan was ended.
 func TestScanWithoutFingerprint(t *testing.T) {
 	h := newScanned(t, t.TempDir())
 	h.prints = func() (pannier.Digest, error) { return pannier.Digest{}, errors.New(`"x": permission denied`) }
@@ -249,7 +249,8 @@ func TestLongScan(t *testing.T) {
 	})
 }
 
-// TestScanWhileAnotherMutationIsUnderWay ends the wait of a scan for its turn once the caller goes away, and lets the next one in.
+// TestScanWhileAnotherMutationIsUnderWay ends the wait of a scan for its turn once the caller goes away, and lets the
+// next one in.
 func TestScanWhileAnotherMutationIsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := make(chan struct{})

@@ -12,8 +12,8 @@ import (
 	"pannier/admin/archive"
 )
 
-// spool writes a body to disk, because archives need random access. The file is unlinked at once, so that a crash leaves nothing
-// behind.
+// spool writes a body to disk, because archives need random access. The file is unlinked at once, so that a crash
+// leaves nothing behind.
 func (s *Service) spool(ctx context.Context, src pannier.InstallSource) (archiveFile, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, spoolTimeout, &pannier.Refusal{
 		Code: "install.body_timeout", Message: fmt.Sprintf("the archive was not received within %s", spoolTimeout),

@@ -14,9 +14,9 @@ import (
 	"pannier/service"
 )
 
-// Changes is the module of what clients change in a workspace: policy and blocks, the audit log, installed skills and uploads. It
-// opens what the next process finds of them. A sidecar cannot be without it, because skills are judged by policy and blocks; it
-// is opened with the state, before the core.
+// Changes is the module of what clients change in a workspace: policy and blocks, the audit log, installed skills and
+// uploads. It opens what the next process finds of them. A sidecar cannot be without it, because skills are judged by
+// policy and blocks; it is opened with the state, before the core.
 type Changes func(StateHost) (ChangesState, error)
 
 // StateHost has what changes need of the state.
@@ -37,8 +37,8 @@ type ChangesState struct {
 	Verdicts *contents.Verdicts
 	// Conditions returns what health says of it.
 	Conditions func() []pannier.Condition
-	// Tend is called again and again, beside the core. It writes what the start could not write. tried says that the directory can
-	// be written.
+	// Tend is called again and again, beside the core. It writes what the start could not write. tried says that the
+	// directory can be written.
 	Tend  func(tried bool)
 	Close func() error
 	// Open opens what makes changes, and hands policy and judges to the registry.
@@ -81,8 +81,8 @@ type OpenChanges struct {
 	Recover, ExpireUploads func(context.Context) error
 }
 
-// openChanges opens what makes the changes of clients. scanDirs returns a snapshot of a scan that began after the call, of the
-// directories that pannier has changed.
+// openChanges opens what makes the changes of clients. scanDirs returns a snapshot of a scan that began after the call,
+// of the directories that pannier has changed.
 func (c *core) openChanges(ctx context.Context, reg prometheus.Registerer, scanDirs func(context.Context, ...string) (*pannier.Snapshot, error)) (err error) {
 	c.contents = contents.New(contents.Options{
 		Rules: c.rules, Registry: c.registry, Verdicts: c.state.changes.Verdicts, Enforce: c.settings.Scan == config.ScanEnforce,
@@ -122,7 +122,8 @@ func (c *core) serviceOptions() service.Options {
 	return o
 }
 
-// blocksVersion reports whether the security scan of a version of a skill, which need not be the present one, blocks it.
+// blocksVersion reports whether the security scan of a version of a skill, which need not be the present one, blocks
+// it.
 func (c *core) blocksVersion(s *pannier.Skill, fingerprint pannier.Digest) bool {
 	scanned := c.contents.Scanned(s.Path, fingerprint)
 	return c.settings.Scan == config.ScanEnforce && scanned != nil && scanned.Decision == pannier.ScanBlock

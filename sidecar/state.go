@@ -51,9 +51,9 @@ type stateDir struct {
 	problems []pannier.Condition
 }
 
-// openStateDir opens the state of a workspace. That another sidecar has it is an error. Its parts fail apart: one that cannot
-// be used is kept in memory, and health says so. Where policy and blocks are lost with that, no skill can be used. With private,
-// the directory is only read, for policy and blocks.
+// openStateDir opens the state of a workspace. That another sidecar has it is an error. Its parts fail apart: one that
+// cannot be used is kept in memory, and health says so. Where policy and blocks are lost with that, no skill can be
+// used. With private, the directory is only read, for policy and blocks.
 func openStateDir(s config.Settings, private bool, open Changes, reg prometheus.Registerer, log hclog.Logger) (*stateDir, error) {
 	d := &stateDir{log: log, dir: StateDirectory(s)}
 	if private {
@@ -87,8 +87,8 @@ func openStateDir(s config.Settings, private bool, open Changes, reg prometheus.
 	return d, nil
 }
 
-// openStore opens the database. gone says why the directory cannot be used at all, failed why the database cannot: then it is
-// kept in memory.
+// openStore opens the database. gone says why the directory cannot be used at all, failed why the database cannot: then
+// it is kept in memory.
 func (d *stateDir) openStore() (gone, failed error) {
 	d.store = state.NewGuarded(state.Memory(), d.log)
 	if d.dir == "" {

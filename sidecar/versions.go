@@ -23,9 +23,10 @@ const stopFile = "stopped.json"
 // bootIDFile names the boot of the kernel: a process that ends unawares loses no write of a file, a power cut may.
 const bootIDFile = "/proc/sys/kernel/random/boot_id"
 
-// versions keeps the version of the newest snapshot for the next process. Snapshots are served first and written afterwards, so
-// what is kept may be older than what was served. Therefore a process takes up the digest of the one before, and with it the
-// version, only after a clean stop in the same boot; every other version is at least the Unix time in milliseconds.
+// versions keeps the version of the newest snapshot for the next process. Snapshots are served first and written
+// afterwards, so what is kept may be older than what was served. Therefore a process takes up the digest of the one
+// before, and with it the version, only after a clean stop in the same boot; every other version is at least the Unix
+// time in milliseconds.
 type versions struct {
 	store *state.Guarded
 	dir   string // empty where the state is in memory
@@ -43,8 +44,8 @@ type stopMark struct {
 	Boot string `json:"boot"`
 }
 
-// openVersions reads what the process before has kept and removes its stopFile, so that a later process does not take it for
-// that of this one.
+// openVersions reads what the process before has kept and removes its stopFile, so that a later process does not take
+// it for that of this one.
 func openVersions(s *state.Guarded, dir string, log hclog.Logger) *versions {
 	v := &versions{store: s, dir: dir}
 	v.writer = latest.NewWriter(func(m registry.Mark) {
@@ -92,8 +93,8 @@ func (v *versions) remember(m registry.Mark) {
 	v.writer.Put(m)
 }
 
-// stop writes stopFile. It is called after every other writer of the state directory has ended without an error. Nothing is synced:
-// the file counts in the same boot only, and is there as long as the kernel is.
+// stop writes stopFile. It is called after every other writer of the state directory has ended without an error.
+// Nothing is synced: the file counts in the same boot only, and is there as long as the kernel is.
 func (v *versions) stop() error {
 	newest, boot := v.newest.Load(), bootID()
 	if v.dir == "" || newest == nil || boot == "" {

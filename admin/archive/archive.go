@@ -14,8 +14,8 @@ import (
 // maxIgnored bounds the listed names of ignored entries.
 const maxIgnored = 20
 
-// Limits bound the unpacked files together, each file, and the number of entries. Sizes are in bytes and below an exabyte.
-// Ignored entries count, and so do directories that only occur in the paths of others.
+// Limits bound the unpacked files together, each file, and the number of entries. Sizes are in bytes and below an
+// exabyte. Ignored entries count, and so do directories that only occur in the paths of others.
 type Limits struct {
 	MaxUncompressed, MaxFile int64
 	MaxEntries               int
@@ -55,9 +55,9 @@ type File struct {
 	Format pannier.ArchiveFormat
 }
 
-// Unpack writes the files of an archive into an empty directory, without its top-level directory, and syncs
-// nothing. A refusal is a [*pannier.Refusal] with a code of the package documentation. After an error the caller must discard
-// the directory.
+// Unpack writes the files of an archive into an empty directory, without its top-level directory, and syncs nothing. A
+// refusal is a [*pannier.Refusal] with a code of the package documentation. After an error the caller must discard the
+// directory.
 func Unpack(ctx context.Context, src File, into *os.Root, l Limits) (Contents, error) {
 	t, w := newTree(l), newWriter(into, l)
 	if err := unpack(ctx, &source{File: src, stopped: ctx.Err}, t, w); err != nil {
@@ -72,7 +72,8 @@ type admitter interface {
 	begin(names []string)
 	// admit returns the path that an entry is written to, empty if it is not written.
 	admit(e entry) (rel string, err error)
-	// failed returns what ends the unpacking because of an entry with a fault, whether it was admitted or not; nil goes on.
+	// failed returns what ends the unpacking because of an entry with a fault, whether it was admitted or not; nil goes
+	// on.
 	failed(e entry, fault error) error
 	limit() Limits
 }
@@ -106,8 +107,8 @@ func (t *tree) contents(w *writer) (Contents, error) {
 		if path.Base(key) != "head" {
 			continue
 		}
-		// The config of a bare git repository, see gitrepository-layout(5), can run commands when the agent calls git there. With
-		// commondir the rest is elsewhere.
+		// The config of a bare git repository, see gitrepository-layout(5), can run commands when the agent calls git there.
+		// With commondir the rest is elsewhere.
 		has := func(name string) bool { return t.spelled[path.Join(path.Dir(key), name)] != "" }
 		if has("commondir") || has("objects") && has("refs") {
 			return Contents{}, refuseEntry("reserved", rel, "is in a bare git repository")

@@ -1,21 +1,21 @@
 // Package archive unpacks the archive of a skill into an empty directory, and packs the files of a skill.
 //
 // Archives are untrusted. [Unpack] reads them in blocks, writes regular files and directories through an [os.Root], and
-// refuses everything else: different tools see different files in an ambiguous archive, and the security scan must see what the
-// agent sees. After a refusal the caller discards the directory.
+// refuses everything else: different tools see different files in an ambiguous archive, and the security scan must see
+// what the agent sees. After a refusal the caller discards the directory.
 //
 // # Accepted archives
 //
-// A tar_gz has one top-level directory with SKILL.md as a regular file in it (Pioneer skills protocol). It is one gzip member
-// with a tar that ends with two zero blocks. Global headers with comments, as of git archive, are skipped. A zip has the same
-// content, or SKILL.md at its top without a directory. Its entries are stored or deflated, and are checked before the first
-// byte is written.
+// A tar_gz has one top-level directory with SKILL.md as a regular file in it (Pioneer skills protocol). It is one gzip
+// member with a tar that ends with two zero blocks. Global headers with comments, as of git archive, are skipped. A zip
+// has the same content, or SKILL.md at its top without a directory. Its entries are stored or deflated, and are checked
+// before the first byte is written.
 //
-// Empty and "." components are dropped from paths. __MACOSX, ._*, .DS_Store and Thumbs.db are ignored anywhere, and named in
-// [Contents.Ignored]; they count against the limits, and their paths are checked too.
+// Empty and "." components are dropped from paths. __MACOSX, ._*, .DS_Store and Thumbs.db are ignored anywhere, and
+// named in [Contents.Ignored]; they count against the limits, and their paths are checked too.
 //
-// Files with any executable bit get mode 0755, others 0644, directories 0755. Owners, times and extended attributes are dropped.
-// The caller syncs what was written.
+// Files with any executable bit get mode 0755, others 0644, directories 0755. Owners, times and extended attributes are
+// dropped. The caller syncs what was written.
 //
 // # Refusals
 //
@@ -57,16 +57,18 @@
 //	archive.header_mismatch   a zip entry whose two headers differ
 //	archive.overlap           zip entries that share bytes
 //
-// Other errors are not caused by the archive, such as a full disk, an unreadable source or a canceled context. They wrap
-// their cause.
+// Other errors are not caused by the archive, such as a full disk, an unreadable source or a canceled context. They
+// wrap their cause.
 //
 // # Several skills
 //
-// [UnpackSeveral] takes an archive with any number of skills, at any depth. A fault in an entry concerns only the skill that the
-// entry belongs to, except the bounds of the whole archive and paths that lead out of it. Files outside of all skills are not used.
+// [UnpackSeveral] takes an archive with any number of skills, at any depth. A fault in an entry concerns only the skill
+// that the entry belongs to, except the bounds of the whole archive and paths that lead out of it. Files outside of all
+// skills are not used.
 //
 // # Bounds
 //
-// Sizes are checked as declared and as unpacked, so a bomb ends at the limit. The stream of a tar may exceed the size of its files
-// by 8 KiB for each entry and 1 MiB. Memory is a few blocks of 64 KiB and the names. The package has no goroutines.
+// Sizes are checked as declared and as unpacked, so a bomb ends at the limit. The stream of a tar may exceed the size
+// of its files by 8 KiB for each entry and 1 MiB. Memory is a few blocks of 64 KiB and the names. The package has no
+// goroutines.
 package archive

@@ -36,7 +36,8 @@ var (
 	// namedTwice tells the name of a file again in an extra field, as Info-ZIP may.
 	namedTwice = zipOf(zip.FileHeader{Name: "sk/SKILL.md"}, zip.FileHeader{Name: "sk/a", Extra: []byte("\x75\x70\x09\x00\x01\x00\x00\x00\x00sk/a")})
 	deep       = "sk/" + strings.Repeat("d/", 31) + "f"
-	// cyrillic is SKILL.md in a name field that is no UTF-8; xs come to more than a path may have, in parts that are not too long.
+	// cyrillic is SKILL.md in a name field that is no UTF-8; xs come to more than a path may have, in parts that are not
+	// too long.
 	cyrillic = "sk/\xd1\xe9"
 	xs       = "sk/" + strings.Repeat(strings.Repeat("x", 250)+"/", 4) + "xxxxxxxxxxxxxxxxxx"
 )

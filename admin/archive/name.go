@@ -84,8 +84,8 @@ func isDesktopFile(parts []string) bool {
 	return false
 }
 
-// foldPath returns what all spellings of a path have in common on file systems that ignore case and Unicode forms: about
-// NFKC_Casefold. Invisible characters are dropped, because some file systems ignore them.
+// foldPath returns what all spellings of a path have in common on file systems that ignore case and Unicode forms:
+// about NFKC_Casefold. Invisible characters are dropped, because some file systems ignore them.
 func foldPath(path string) string {
 	plain := true
 	for i := 0; plain && i < len(path); i++ {
@@ -108,8 +108,8 @@ func foldPath(path string) string {
 // exactly: lower-case names are used for other things.
 var VersionControl = []string{".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", "CVS"}
 
-// isVersionControl reports whether a component of a path is one of [VersionControl] on any file system: some ignore case,
-// Unicode forms, invisible characters, trailing dots and blanks, or what follows a colon, or have short names.
+// isVersionControl reports whether a component of a path is one of [VersionControl] on any file system: some ignore
+// case, Unicode forms, invisible characters, trailing dots and blanks, or what follows a colon, or have short names.
 func isVersionControl(part string, isDir bool) bool {
 	name, _, _ := strings.Cut(foldPath(part), ":")
 	name = strings.TrimRight(name, ". ")

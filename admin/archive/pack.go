@@ -16,9 +16,10 @@ import (
 	"pannier/internal/fsx"
 )
 
-// Pack writes files of a directory as a tar_gz with one top-level directory: sorted, and with fixed times, owners and modes,
-// so that equal trees give equal bytes in one build of pannier. The files are paths below root, with slashes. A file that is
-// not regular, or has a name that [Unpack] refuses, is a [*pannier.Refusal]; a file that changes during packing is an error.
+// Pack writes files of a directory as a tar_gz with one top-level directory: sorted, and with fixed times, owners and
+// modes, so that equal trees give equal bytes in one build of pannier. The files are paths below root, with slashes. A
+// file that is not regular, or has a name that [Unpack] refuses, is a [*pannier.Refusal]; a file that changes during
+// packing is an error.
 func Pack(ctx context.Context, w io.Writer, root *os.Root, top string, files []string) error {
 	if parts, err := split(top); err != nil {
 		return err

@@ -140,8 +140,8 @@ func TestPackWhileItChanges(t *testing.T) {
 	}
 }
 
-// TestRealSkills packs skills as people publish them and unpacks them again. What is refused would be refused on the way
-// in, too: links, and names that only some systems tell apart.
+// TestRealSkills packs skills as people publish them and unpacks them again. What is refused would be refused on the
+// way in, too: links, and names that only some systems tell apart.
 func TestRealSkills(t *testing.T) {
 	corpus := realskills.Dir(t)
 	limits := archive.Limits{MaxUncompressed: 500 << 20, MaxFile: 50 << 20, MaxEntries: 2048}

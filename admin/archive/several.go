@@ -26,8 +26,8 @@ type Folder struct {
 	fault   error
 }
 
-// several takes in the entries of an archive with several skills. It refuses what no archive may have, such as a path that leads
-// out of it. What is wrong with an entry otherwise concerns only the skill that the entry belongs to.
+// several takes in the entries of an archive with several skills. It refuses what no archive may have, such as a path
+// that leads out of it. What is wrong with an entry otherwise concerns only the skill that the entry belongs to.
 type several struct {
 	all   *tree // counts the entries
 	each  Limits
@@ -43,10 +43,10 @@ type item struct {
 	fault error
 }
 
-// UnpackSeveral writes the files of an archive with any number of skills into an empty directory, which has to stay there while
-// the folders are used. It returns a folder for each skill, and for each top-level directory without one, by path. A skill is a
-// directory with SKILL.md that lies in no other skill. Each is checked by [Folder.Unpack], by the rules of [Unpack] and within
-// limits of its own.
+// UnpackSeveral writes the files of an archive with any number of skills into an empty directory, which has to stay
+// there while the folders are used. It returns a folder for each skill, and for each top-level directory without one,
+// by path. A skill is a directory with SKILL.md that lies in no other skill. Each is checked by [Folder.Unpack], by the
+// rules of [Unpack] and within limits of its own.
 func UnpackSeveral(ctx context.Context, src File, into *os.Root, all, each Limits) ([]Folder, error) {
 	s := &several{all: newTree(all), each: each, from: into, kinds: map[string]kind{}}
 	if err := unpack(ctx, &source{File: src, stopped: ctx.Err}, s, newWriter(into, all)); err != nil {
@@ -202,7 +202,8 @@ func (h heads) of(parts []string) (dir string, found bool) {
 	return dir, h[dir]
 }
 
-// Unpack checks the skill by the rules of [Unpack], and writes its files into an empty directory. reserve is as in [Limits].
+// Unpack checks the skill by the rules of [Unpack], and writes its files into an empty directory. reserve is as in
+// [Limits].
 func (f *Folder) Unpack(ctx context.Context, into *os.Root, reserve func(int64) error) (Contents, error) {
 	if f.fault != nil {
 		return Contents{}, f.fault

@@ -14,8 +14,8 @@ import (
 	"pannier/admin/archive"
 )
 
-// unpackSeveral returns, for each folder of an archive, its path and the files of the skill or the code of its refusal; or the
-// code of the refusal of the whole.
+// unpackSeveral returns, for each folder of an archive, its path and the files of the skill or the code of its refusal;
+// or the code of the refusal of the whole.
 func unpackSeveral(tb testing.TB, packed []byte, format pannier.ArchiveFormat, each archive.Limits) (told []string) {
 	tb.Helper()
 	codeOf := func(err error) string {
@@ -138,7 +138,8 @@ func TestBoundsOfSeveral(t *testing.T) {
 	}
 }
 
-// TestSeveralAgreesWithOne: an archive with one skill gives the same files and the same refusal, whichever way it is unpacked.
+// TestSeveralAgreesWithOne: an archive with one skill gives the same files and the same refusal, whichever way it is
+// unpacked.
 func TestSeveralAgreesWithOne(t *testing.T) {
 	for format, tests := range map[pannier.ArchiveFormat][]struct {
 		name, code string

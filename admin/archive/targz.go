@@ -104,9 +104,9 @@ func unpackHeader(ctx context.Context, h *tar.Header, contents io.Reader, t admi
 	return w.write(ctx, rel, e, contents)
 }
 
-// checkRecords refuses PAX records about the place or size of an entry, other than the plain path of one entry. archive/tar
-// ignores records of a global header, other readers do not; a long GNU name overrides a path in archive/tar, and the reverse
-// elsewhere.
+// checkRecords refuses PAX records about the place or size of an entry, other than the plain path of one entry.
+// archive/tar ignores records of a global header, other readers do not; a long GNU name overrides a path in
+// archive/tar, and the reverse elsewhere.
 func checkRecords(h *tar.Header) error {
 	global := h.Typeflag == tar.TypeXGlobalHeader
 	for _, key := range slices.Sorted(maps.Keys(h.PAXRecords)) {

@@ -36,7 +36,8 @@ type tree struct {
 	// flat says that the archive has no top-level directory.
 	flat bool
 	top  string
-	// depth is the number of components of the skill directory, if it was found before; zero if it is the top-level directory.
+	// depth is the number of components of the skill directory, if it was found before; zero if it is the top-level
+	// directory.
 	depth int
 	// entries counts the entries, total their declared bytes.
 	entries int

@@ -89,7 +89,8 @@ func (r record) hasMode() bool { return r.system == madeByUnix || r.system == ma
 
 func (r record) mode() uint32 { return r.attributes >> 16 }
 
-// checkRecord checks the type in the mode of systems that have modes, refuses links of all systems, and checks the coding.
+// checkRecord checks the type in the mode of systems that have modes, refuses links of all systems, and checks the
+// coding.
 func checkRecord(r record) error {
 	unix, is, dir := r.hasMode(), r.mode()&typeMask, strings.HasSuffix(r.name, "/")
 	switch {

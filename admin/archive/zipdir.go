@@ -50,8 +50,8 @@ type directoryEnd struct {
 	begin, bytes int64
 }
 
-// readDirectory reads the central directory and returns its offset too. It must be right before the end record and have the
-// declared number of records.
+// readDirectory reads the central directory and returns its offset too. It must be right before the end record and have
+// the declared number of records.
 func readDirectory(s *source, maxEntries int) ([]record, int64, error) {
 	end, err := readEnd(s)
 	switch {

@@ -188,7 +188,8 @@ func TestFilesChangedBehindItsBack(t *testing.T) {
 	}
 }
 
-// TestFIFOInPlaceOfTheNewestFile replaces the file of a log that is open, before the first entry: appending fails, and waits for no reader.
+// TestFIFOInPlaceOfTheNewestFile replaces the file of a log that is open, before the first entry: appending fails, and
+// waits for no reader.
 func TestFIFOInPlaceOfTheNewestFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "audit")
 	l := open(t, audit.Options{Dir: dir})

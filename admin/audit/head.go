@@ -12,15 +12,15 @@ import (
 	"pannier/internal/seqlog"
 )
 
-// headSuffix is appended to the name of the directory. The head is beside the directory, so that it survives the loss of the
-// directory.
+// headSuffix is appended to the name of the directory. The head is beside the directory, so that it survives the loss
+// of the directory.
 const headSuffix = ".head"
 
 // maxHead bounds the head file, in bytes.
 const maxHead = 4 << 10
 
-// head says where a log ends. It is written after each line is on disk, so that after a crash the log can be ahead of the
-// head, but never the other way round.
+// head says where a log ends. It is written after each line is on disk, so that after a crash the log can be ahead of
+// the head, but never the other way round.
 type head struct {
 	// First is the number in the name of the oldest file.
 	First uint64 `json:"first"`
@@ -72,8 +72,8 @@ func readHead(path string) (*head, error) {
 	return &h, nil
 }
 
-// writeHead replaces the head file. The directory is not synced: if a power cut reverts the rename, the log is ahead of an
-// older head.
+// writeHead replaces the head file. The directory is not synced: if a power cut reverts the rename, the log is ahead of
+// an older head.
 func writeHead(path string, h head) error {
 	text, err := json.Marshal(h)
 	if err != nil {
@@ -89,7 +89,8 @@ func writeHead(path string, h head) error {
 	return err
 }
 
-// differenceFrom compares a log with its head, and returns what does not match, empty if the log ends at the head or after it.
+// differenceFrom compares a log with its head, and returns what does not match, empty if the log ends at the head or
+// after it.
 func (h *head) differenceFrom(dir string, segments []seqlog.Segment, next uint64) (string, error) {
 	seq, met := next, false
 	for line, err := range seqlog.Newest(dir, segments, maxLine) {
@@ -108,8 +109,8 @@ func (h *head) differenceFrom(dir string, segments []seqlog.Segment, next uint64
 	return h.difference(oldest, next-1, met), nil
 }
 
-// difference returns what does not match in a log from one entry to another, empty if it ends at the head or after it. met says
-// that it has the line of the head.
+// difference returns what does not match in a log from one entry to another, empty if it ends at the head or after it.
+// met says that it has the line of the head.
 func (h *head) difference(oldest, newest uint64, met bool) string {
 	switch {
 	case newest < h.Seq:

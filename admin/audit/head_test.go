@@ -16,8 +16,8 @@ import (
 	"pannier/internal/testbench/faults"
 )
 
-// TestManipulations changes a log of three files in ways that an attacker with the directory would, and expects that both
-// verification and the next start notice.
+// TestManipulations changes a log of three files in ways that an attacker with the directory would, and expects that
+// both verification and the next start notice.
 func TestManipulations(t *testing.T) {
 	lines := func(t *testing.T, path string) []string {
 		return strings.SplitAfter(strings.TrimSuffix(string(faults.Read(t, path)), "\n"), "\n")

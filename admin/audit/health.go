@@ -23,8 +23,8 @@ func (l *Log) Broken() string {
 	return ""
 }
 
-// Acknowledge clears [Log.Broken] from the next entry on, and reports whether there was something to clear. The entry that records
-// the break stays.
+// Acknowledge clears [Log.Broken] from the next entry on, and reports whether there was something to clear. The entry
+// that records the break stays.
 func (l *Log) Acknowledge() bool {
 	broken := l.broken.Swap(nil)
 	return broken != nil && *broken != ""

@@ -45,13 +45,13 @@ type Options struct {
 	create func(path string, existing int) (seqlog.File, error) // for tests
 }
 
-// Log is an audit log. One that cannot be opened or written refuses entries, and the next one tries again. It is safe for
-// concurrent use. Readers never wait for a writer.
+// Log is an audit log. One that cannot be opened or written refuses entries, and the next one tries again. It is safe
+// for concurrent use. Readers never wait for a writer.
 type Log struct {
 	o      Options
 	memory memory
-	// kept is what readers see: the segments up to the newest line that has a head. The list is never changed. It is nil before the
-	// log is open, and without a directory.
+	// kept is what readers see: the segments up to the newest line that has a head. The list is never changed. It is nil
+	// before the log is open, and without a directory.
 	kept atomic.Pointer[[]seqlog.Segment]
 	// broken is what did not match the head when the log was opened, until it is acknowledged; empty or nil is nothing.
 	broken atomic.Pointer[string]
@@ -68,8 +68,9 @@ type Log struct {
 	closed     bool
 }
 
-// Open opens or creates the log of a directory. It fails if the directory or a file is unreadable, because numbers could be
-// used twice. The log is returned then too, and the next entry tries again. Write errors are returned by Append.
+// Open opens or creates the log of a directory. It fails if the directory or a file is unreadable, because numbers
+// could be used twice. The log is returned then too, and the next entry tries again. Write errors are returned by
+// Append.
 func Open(o Options) (*Log, error) {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = defaultMaxBytes
@@ -114,8 +115,8 @@ func (l *Log) record(err error) error {
 	return err
 }
 
-// load reads the disk, removes a torn line, and compares the log with its head. A log without a head is from an older version, or
-// its head was lost; its next entry creates one.
+// load reads the disk, removes a torn line, and compares the log with its head. A log without a head is from an older
+// version, or its head was lost; its next entry creates one.
 func (l *Log) load() error {
 	h, err := readHead(l.o.Dir + headSuffix)
 	damaged := errors.Is(err, errHead)
@@ -165,8 +166,8 @@ func (l *Log) load() error {
 	return nil
 }
 
-// scan returns the segments of a directory, up to the last complete line, and the number of bytes after it. Last of the newest
-// segment is not known yet. A missing directory has none.
+// scan returns the segments of a directory, up to the last complete line, and the number of bytes after it. Last of the
+// newest segment is not known yet. A missing directory has none.
 func scan(dir string) (segments []seqlog.Segment, torn int64, err error) {
 	names, err := seqlog.Segments(dir, maxName)
 	if err != nil || len(names) == 0 {
@@ -188,8 +189,8 @@ func scan(dir string) (segments []seqlog.Segment, torn int64, err error) {
 	return segments, torn, nil
 }
 
-// tip returns the number of the next entry and the digest of the newest line. Invalid lines are counted: they were entries
-// before they were changed. So are lines with a number that is too large for the file.
+// tip returns the number of the next entry and the digest of the newest line. Invalid lines are counted: they were
+// entries before they were changed. So are lines with a number that is too large for the file.
 func tip(dir string, segments []seqlog.Segment) (next uint64, previous pannier.Digest, err error) {
 	passed, newest := uint64(0), segments[len(segments)-1]
 	for line, err := range seqlog.Newest(dir, segments, maxLine) {
@@ -218,8 +219,8 @@ func (l *Log) setBroken(reason string) {
 	l.o.Logger.Error("the audit log was changed from outside", "reason", reason)
 }
 
-// Append sets Seq, Time and Previous of an entry, writes it and then the head to disk, and returns it as it will be read:
-// its detail is a [json.RawMessage]. All errors are [pannier.ErrNotAudited] and leave the log unchanged.
+// Append sets Seq, Time and Previous of an entry, writes it and then the head to disk, and returns it as it will be
+// read: its detail is a [json.RawMessage]. All errors are [pannier.ErrNotAudited] and leave the log unchanged.
 func (l *Log) Append(e pannier.AuditEntry) (pannier.AuditEntry, error) {
 	err := l.o.CheckPlace()
 	if err == nil {
@@ -262,9 +263,9 @@ func (l *Log) append(e pannier.AuditEntry) (pannier.AuditEntry, error) {
 	return l.appendLocked(e)
 }
 
-// damage returns what another process did to the files since the last line, empty if nothing. It finds removed files, and bytes
-// that were appended or cut off. The chain shows changed lines. A file that was changed or replaced is left as it is, and the next
-// line begins a new one.
+// damage returns what another process did to the files since the last line, empty if nothing. It finds removed files,
+// and bytes that were appended or cut off. The chain shows changed lines. A file that was changed or replaced is left
+// as it is, and the next line begins a new one.
 func (l *Log) damage() (reason string) {
 	if l.disk == nil || l.disk.Repair() != nil {
 		return "" // the append fails for the same reason
@@ -309,9 +310,9 @@ func (l *Log) appendLocked(e pannier.AuditEntry) (pannier.AuditEntry, error) {
 	return e, nil
 }
 
-// confirm stores the newest line, of length bytes, as the head, and shows it to readers. It writes the head before it removes the
-// oldest files: after a crash in between, removed files would look like damage. If it fails, the line is reverted, because the
-// old head is in place.
+// confirm stores the newest line, of length bytes, as the head, and shows it to readers. It writes the head before it
+// removes the oldest files: after a crash in between, removed files would look like damage. If it fails, the line is
+// reverted, because the old head is in place.
 func (l *Log) confirm(newest Point, length int) error {
 	segments := l.disk.Segments()
 	surplus := max(0, len(segments)-l.o.MaxFiles)

@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// memory stores the lines of a log without a directory. It keeps the newest lines within a limit in bytes, and at least one.
+// memory stores the lines of a log without a directory. It keeps the newest lines within a limit in bytes, and at least
+// one.
 type memory struct {
 	limit int64
 	mu    sync.Mutex

@@ -12,8 +12,8 @@ import (
 	"pannier/internal/seqlog"
 )
 
-// lines returns the present lines, newest first and without line feeds. It may be ranged over during appends, and the lines may
-// be kept. A line that is too long is nil.
+// lines returns the present lines, newest first and without line feeds. It may be ranged over during appends, and the
+// lines may be kept. A line that is too long is nil.
 func (l *Log) lines() iter.Seq2[[]byte, error] {
 	if kept := l.kept.Load(); kept != nil {
 		return seqlog.Newest(l.o.Dir, *kept, maxLine)
@@ -21,8 +21,8 @@ func (l *Log) lines() iter.Seq2[[]byte, error] {
 	return l.memory.lines()
 }
 
-// Newest returns up to limit entries, newest first: those before a number, or all if it is 0; those about a skill, or all if slug is
-// empty. Invalid lines are skipped; [Verify] reports them.
+// Newest returns up to limit entries, newest first: those before a number, or all if it is 0; those about a skill, or
+// all if slug is empty. Invalid lines are skipped; [Verify] reports them.
 func (l *Log) Newest(slug string, before uint64, limit int) (entries []pannier.AuditEntry, err error) {
 	if limit <= 0 {
 		return nil, nil
@@ -83,15 +83,15 @@ func (l *Log) After(seq uint64, wanted func(pannier.AuditEntry) bool) ([]pannier
 	return entries, nil
 }
 
-// Last returns the number of the newest entry, 0 if there is none, and false if the log cannot be opened. It does not wait for an
-// append in progress.
+// Last returns the number of the newest entry, 0 if there is none, and false if the log cannot be opened. It does not
+// wait for an append in progress.
 func (l *Log) Last() (seq uint64, known bool) {
 	next := l.next.Load()
 	return max(next, 1) - 1, next > 0
 }
 
-// Read returns the newest entries of a directory as [Log.Newest] does, and changes nothing. A missing directory is an empty
-// log.
+// Read returns the newest entries of a directory as [Log.Newest] does, and changes nothing. A missing directory is an
+// empty log.
 func Read(dir, slug string, limit int) ([]pannier.AuditEntry, error) {
 	segments, _, err := scan(dir)
 	if err != nil {
@@ -102,8 +102,8 @@ func Read(dir, slug string, limit int) ([]pannier.AuditEntry, error) {
 	return l.Newest(slug, 0, limit)
 }
 
-// Each calls each with every entry of a directory, oldest first, and returns the report of [Verify]. It calls nothing if the
-// chain is broken. A missing directory has no entries. The log must not be written meanwhile.
+// Each calls each with every entry of a directory, oldest first, and returns the report of [Verify]. It calls nothing
+// if the chain is broken. A missing directory has no entries. The log must not be written meanwhile.
 func Each(dir string, each func(pannier.AuditEntry)) (Report, error) {
 	report, err := Verify(dir, nil)
 	if err != nil {

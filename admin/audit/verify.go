@@ -56,9 +56,10 @@ func Check(ctx context.Context, dir string, expect *Point) pannier.AuditCheck {
 // verifyTries bounds the attempts if the head is written during the verification.
 const verifyTries = 10
 
-// Verify follows the chain of the log of a directory from its oldest entry, and compares its end with the head. If expect is
-// not nil, the log must contain that line. It fails with a [*BreakError] at the first mismatch, and with [ErrNotKept]. The
-// log may be written meanwhile, so what follows the last line feed is ignored. A missing directory is an empty log.
+// Verify follows the chain of the log of a directory from its oldest entry, and compares its end with the head. If
+// expect is not nil, the log must contain that line. It fails with a [*BreakError] at the first mismatch, and with
+// [ErrNotKept]. The log may be written meanwhile, so what follows the last line feed is ignored. A missing directory is
+// an empty log.
 func Verify(dir string, expect *Point) (Report, error) {
 	return VerifyContext(context.Background(), dir, expect)
 }
@@ -125,8 +126,8 @@ func (c *chain) follow(ctx context.Context, dir string) error {
 	return nil
 }
 
-// checkEnd compares the end of the chain with the head, and fails if the expected line was not met. path is that of the head, and
-// unreadable what is wrong with it.
+// checkEnd compares the end of the chain with the head, and fails if the expected line was not met. path is that of the
+// head, and unreadable what is wrong with it.
 func (c *chain) checkEnd(path string, unreadable error) error {
 	reason := ""
 	switch h, p := c.head, c.expect; {

@@ -1,4 +1,5 @@
-// Package changes is what clients change in a workspace, put together: policy, blocks, the audit log, installed skills and uploads.
+// Package changes is what clients change in a workspace, put together: policy, blocks, the audit log, installed skills
+// and uploads.
 package changes
 
 import (
@@ -30,17 +31,17 @@ const (
 	rehearsalsDir = "rehearsals"
 )
 
-// The sizes of a chunk that the Pioneer skills protocol has in its example, and the part of all uploads that one peer may
-// have under way.
+// The sizes of a chunk that the Pioneer skills protocol has in its example, and the part of all uploads that one peer
+// may have under way.
 const (
 	recommendedChunk = 1 << 20
 	maxChunk         = 4 << 20
 	clientShare      = 2
 )
 
-// The bounds of archives and uploads beside install.max_compressed_bytes: what an archive unpacks to, in sizes of the largest archive; its
-// entries, directories among them; how long an upload waits for its next chunk; what all uploads may hold on disk, in bytes, or in sizes of
-// the largest archive if that is more.
+// The bounds of archives and uploads beside install.max_compressed_bytes: what an archive unpacks to, in sizes of the
+// largest archive; its entries, directories among them; how long an upload waits for its next chunk; what all uploads
+// may hold on disk, in bytes, or in sizes of the largest archive if that is more.
 const (
 	unpacked        = 5
 	maxEntries      = 2048
@@ -71,7 +72,8 @@ type changes struct {
 	spoolErr error
 }
 
-// open opens what makes changes, repairs what a process before left half done, and hands policy and judges to the registry.
+// open opens what makes changes, repairs what a process before left half done, and hands policy and judges to the
+// registry.
 func (o opener) open(ctx context.Context, h sidecar.ChangesHost) (sidecar.OpenChanges, error) {
 	c := &changes{opener: o, h: h}
 	installs, err := c.openInstalls(ctx)

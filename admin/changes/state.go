@@ -14,7 +14,8 @@ import (
 	"pannier/sidecar"
 )
 
-// Module is the module of a sidecar. It does not fail if the audit log cannot be opened: changes are refused until it can.
+// Module is the module of a sidecar. It does not fail if the audit log cannot be opened: changes are refused until it
+// can.
 func Module(h sidecar.StateHost) (sidecar.ChangesState, error) {
 	log := audit.Options{Logger: h.Logger, CheckPlace: h.Store.CheckPlace}
 	if h.Dir != "" {
@@ -47,8 +48,8 @@ func Module(h sidecar.StateHost) (sidecar.ChangesState, error) {
 // AuditDirectory returns the directory of the audit log in a state directory.
 func AuditDirectory(dir string) string { return filepath.Join(dir, audit.Dir) }
 
-// ReadPolicies returns the policies in the state directory of a sidecar that may be running, none where dir is empty. What cannot be
-// read is left out: the reader need not be the user of the sidecar.
+// ReadPolicies returns the policies in the state directory of a sidecar that may be running, none where dir is empty.
+// What cannot be read is left out: the reader need not be the user of the sidecar.
 func ReadPolicies(dir string) map[pannier.PolicyKey]pannier.PolicyEntry {
 	if dir == "" {
 		return nil

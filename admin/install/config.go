@@ -24,8 +24,8 @@ const (
 
 const (
 	skillsKey = "skills"
-	// configTemp is the prefix of temporary files. The rest of the name is random: a process that can write to the workspace
-	// could otherwise occupy the name.
+	// configTemp is the prefix of temporary files. The rest of the name is random: a process that can write to the
+	// workspace could otherwise occupy the name.
 	configTemp     = "." + pannier.WorkspaceFile + ".pannier"
 	maxConfigBytes = 1 << 20
 )

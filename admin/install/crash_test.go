@@ -229,8 +229,8 @@ func TestErrorAtEveryStep(t *testing.T) {
 	}
 }
 
-// failing makes a change whose step of a number fails, and all after it if that is lasting, and reports whether there is
-// such a step.
+// failing makes a change whose step of a number fails, and all after it if that is lasting, and reports whether there
+// is such a step.
 func failing(t *testing.T, c change, dir string, step int, lasting, plain bool, before, after string) bool {
 	t.Helper()
 	o, left, failed := optionsFor(dir), step, ""
@@ -269,7 +269,8 @@ func failing(t *testing.T, c change, dir string, step int, lasting, plain bool, 
 	return true
 }
 
-// TestPanicAtEveryStep has a step panic in a process that lives on: it holds nothing then, and the next change can be made.
+// TestPanicAtEveryStep has a step panic in a process that lives on: it holds nothing then, and the next change can be
+// made.
 func TestPanicAtEveryStep(t *testing.T) {
 	for name, c := range changes {
 		for _, plain := range []bool{false, true} {

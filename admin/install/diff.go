@@ -34,8 +34,8 @@ type treeFiles map[string]fs.FileInfo
 
 func (t treeFiles) truncated() bool { return len(t) > maxDiffTree }
 
-// tree lists the files of a version that clients may read: the rules serve them, and they are no hard links to files of another
-// owner.
+// tree lists the files of a version that clients may read: the rules serve them, and they are no hard links to files of
+// another owner.
 func (p *place) tree(ctx context.Context, rel string) (treeFiles, error) {
 	files := treeFiles{}
 	top, err := p.dir.Stat(rel)

@@ -281,9 +281,9 @@ func TestManagedRoot(t *testing.T) {
 	refused(t, err, "install.root_missing")
 }
 
-// TestInstalledSkillIsNotImplicit holds to "Effective skill policy starts with: enabled = true, allow_implicit_invocation =
-// false" (Pioneer skills architecture, "Policy"), also in a root that allows implicit use of what the owner put there, and after
-// an update and a rollback.
+// TestInstalledSkillIsNotImplicit holds to "Effective skill policy starts with: enabled = true,
+// allow_implicit_invocation = false" (Pioneer skills architecture, "Policy"), also in a root that allows implicit use
+// of what the owner put there, and after an update and a rollback.
 func TestInstalledSkillIsNotImplicit(t *testing.T) {
 	dir := workspace(t, "")
 	o := optionsFor(dir)

@@ -20,8 +20,8 @@ import (
 	"pannier/internal/testbench/fixture"
 )
 
-// The test binary plays a process that makes the change that the one names, in the workspace of the other, and is killed
-// before its step of that number.
+// The test binary plays a process that makes the change that the one names, in the workspace of the other, and is
+// killed before its step of that number.
 const (
 	killVariable  = "PANNIER_INSTALL_KILL"
 	dirVariable   = "PANNIER_INSTALL_DIR"

@@ -230,7 +230,8 @@ func TestUninstallOfWhatWasEdited(t *testing.T) {
 	}
 }
 
-// TestTrapsBesideConfig: whatever lies under the name of a file beside config.yaml neither holds a change up nor is touched.
+// TestTrapsBesideConfig: whatever lies under the name of a file beside config.yaml neither holds a change up nor is
+// touched.
 func TestTrapsBesideConfig(t *testing.T) {
 	dir := workspace(t, listing)
 	trap := filepath.Join(dir, ".config.yaml.pannier")

@@ -73,16 +73,16 @@ func otherKind(mode fs.FileMode) string {
 	return "not a directory"
 }
 
-// Install installs a staged skill. If the same skill is installed, the status is [pannier.StatusAlreadyInstalled]; another
-// one is a refusal. A dry run returns the result without a change. An error leaves everything unchanged. The caller still
-// discards st.
+// Install installs a staged skill. If the same skill is installed, the status is [pannier.StatusAlreadyInstalled];
+// another one is a refusal. A dry run returns the result without a change. An error leaves everything unchanged. The
+// caller still discards st.
 func (s *Store) Install(ctx context.Context, st *Staged, req pannier.InstallRequest, by pannier.Actor) (pannier.InstallResult, error) {
 	return s.put(ctx, st, req, by, (*place).install)
 }
 
-// Update replaces the skill with the same slug by a staged one; the old one becomes the previous version. If both are equal,
-// the status is [pannier.StatusAlreadyUpToDate]. A directory that pannier did not install is replaced only if req.Expected
-// is its fingerprint, and is managed from then on. Otherwise it is as [Store.Install].
+// Update replaces the skill with the same slug by a staged one; the old one becomes the previous version. If both are
+// equal, the status is [pannier.StatusAlreadyUpToDate]. A directory that pannier did not install is replaced only if
+// req.Expected is its fingerprint, and is managed from then on. Otherwise it is as [Store.Install].
 func (s *Store) Update(ctx context.Context, st *Staged, req pannier.InstallRequest, by pannier.Actor) (pannier.InstallResult, error) {
 	return s.put(ctx, st, req, by, (*place).update)
 }

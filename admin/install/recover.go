@@ -29,8 +29,8 @@ const (
 	RepairCleared  = "cleared"
 )
 
-// Recover finishes or undoes interrupted changes and removes abandoned staging directories. It is idempotent. An error in
-// one root does not affect the others; the errors are joined.
+// Recover finishes or undoes interrupted changes and removes abandoned staging directories. It is idempotent. An error
+// in one root does not affect the others; the errors are joined.
 func (s *Store) Recover(ctx context.Context) ([]Repair, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err

@@ -11,9 +11,9 @@ import (
 	"pannier"
 )
 
-// Uninstall removes an installed skill and its previous version. Its directory may be missing. If neither the lock file nor
-// the directory exists, the status is [pannier.StatusNotInstalled]; a directory that pannier did not install is a refusal.
-// An error leaves everything unchanged.
+// Uninstall removes an installed skill and its previous version. Its directory may be missing. If neither the lock file
+// nor the directory exists, the status is [pannier.StatusNotInstalled]; a directory that pannier did not install is a
+// refusal. An error leaves everything unchanged.
 func (s *Store) Uninstall(ctx context.Context, req pannier.RemoveRequest, by pannier.Actor) (pannier.InstallResult, error) {
 	return s.changeInstalled(ctx, req, by, (*place).uninstall)
 }

@@ -19,8 +19,8 @@ import (
 // heldName is the file in a staging directory that the process using it locks.
 const heldName = "held"
 
-// Staged is a complete and checked skill in a staging directory. The caller must call [Staged.Discard], also after it was
-// installed. It is not safe for concurrent use.
+// Staged is a complete and checked skill in a staging directory. The caller must call [Staged.Discard], also after it
+// was installed. It is not safe for concurrent use.
 type Staged struct {
 	// Skill is as the loader reads it at its future path. It must not be changed.
 	Skill       *pannier.Skill
@@ -43,14 +43,14 @@ type Staged struct {
 	dropped string
 }
 
-// Fill writes the files of a skill into an empty directory. It returns the path of the directory in the archive, empty if
-// there is none.
+// Fill writes the files of a skill into an empty directory. It returns the path of the directory in the archive, empty
+// if there is none.
 type Fill func(ctx context.Context, into *os.Root) (folder string, err error)
 
-// Stage creates a staging directory, fills it, syncs it, and reads and checks the skill. A skill without a slug gets the
-// name of its folder or its own name. An invalid skill is a [*pannier.Refusal]; errors of fill are returned. After an error
-// the files are removed. Blocking findings of accepted rules do not refuse it. A dry run stages below [Options.Scratch] and
-// writes nothing into a root; its result cannot be installed.
+// Stage creates a staging directory, fills it, syncs it, and reads and checks the skill. A skill without a slug gets
+// the name of its folder or its own name. An invalid skill is a [*pannier.Refusal]; errors of fill are returned. After
+// an error the files are removed. Blocking findings of accepted rules do not refuse it. A dry run stages below
+// [Options.Scratch] and writes nothing into a root; its result cannot be installed.
 func (s *Store) Stage(ctx context.Context, req pannier.InstallRequest, fill Fill) (_ *Staged, err error) {
 	roots, err := s.rootsOf(req.SourceKind)
 	if err != nil {
@@ -80,8 +80,8 @@ func (s *Store) Stage(ctx context.Context, req pannier.InstallRequest, fill Fill
 	return st, nil
 }
 
-// Discard removes the staged files. If it fails, the next recovery removes them, and [LeftBehind] is the problem to report.
-// It is idempotent.
+// Discard removes the staged files. If it fails, the next recovery removes them, and [LeftBehind] is the problem to
+// report. It is idempotent.
 func (st *Staged) Discard() error {
 	if st.area.p == nil {
 		return nil

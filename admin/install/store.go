@@ -54,8 +54,8 @@ type Store struct {
 	created map[string][]string
 }
 
-// Open recovers every root and returns a store. A failed recovery is logged, and retried before the root is changed. Open
-// fails only if ctx is done.
+// Open recovers every root and returns a store. A failed recovery is logged, and retried before the root is changed.
+// Open fails only if ctx is done.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{
 		rules: o.Rules, trust: cmp.Or(o.Trust, pannier.TrustUntrusted), scan: o.Scan, scratch: cmp.Or(o.Scratch, os.TempDir()), log: o.Logger,

@@ -24,8 +24,8 @@ const (
 // emptyOwn is the content of pannier's own directory if nothing is installed.
 var emptyOwn = []string{busyRel, stagingRel, previousRel}
 
-// removeEmptyOwn removes pannier's own directory from a root without installed skills, and the directories that were created
-// for the root. A directory with other content stays. The root is locked.
+// removeEmptyOwn removes pannier's own directory from a root without installed skills, and the directories that were
+// created for the root. A directory with other content stays. The root is locked.
 func (p *place) removeEmptyOwn() {
 	entries, err := fs.ReadDir(p.dir.FS(), pannier.OwnDir)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"pannier"
 )
 
-// Unsettled returns a condition for each interrupted change that could neither be finished nor undone, by subject: the path
-// of the root and the slug. Other changes of the root are refused meanwhile, because a root has one intent.
+// Unsettled returns a condition for each interrupted change that could neither be finished nor undone, by subject: the
+// path of the root and the slug. Other changes of the root are refused meanwhile, because a root has one intent.
 func (s *Store) Unsettled() []pannier.Condition {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"pannier"
 )
 
-// Versions returns the version of a skill that is there, and the one before, if there is one. It changes and locks nothing, so a
-// change that is made meanwhile may show in part.
+// Versions returns the version of a skill that is there, and the one before, if there is one. It changes and locks
+// nothing, so a change that is made meanwhile may show in part.
 func (s *Store) Versions(ctx context.Context, skill *pannier.Skill) (list pannier.VersionList, err error) {
 	list = pannier.VersionList{Slug: skill.Slug, Path: skill.Path}
 	err = s.view(skill, func(p *place, name string) error {

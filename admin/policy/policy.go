@@ -67,8 +67,8 @@ func Open(rows Rows) (*Store, error) {
 // All returns every row. The map is never changed.
 func (s *Store) All() map[pannier.PolicyKey]pannier.PolicyEntry { return *s.all.Load() }
 
-// Set changes the row of a key for the skill at a path, and returns the row before and after. An error leaves it unchanged.
-// Nothing is written if nothing changes. [ErrFull] says that no row can be added.
+// Set changes the row of a key for the skill at a path, and returns the row before and after. An error leaves it
+// unchanged. Nothing is written if nothing changes. [ErrFull] says that no row can be added.
 func (s *Store) Set(key pannier.PolicyKey, path string, change pannier.PolicyChange) (before, after pannier.PolicyEntry, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

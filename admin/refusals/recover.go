@@ -13,8 +13,8 @@ import (
 	"pannier/registry"
 )
 
-// Acknowledge ends a condition that lasts until an operator acknowledges it. known says that policy and blocks were lost and are
-// known again. Other conditions are refused.
+// Acknowledge ends a condition that lasts until an operator acknowledges it. known says that policy and blocks were
+// lost and are known again. Other conditions are refused.
 func (s *State) Acknowledge(condition string) (known bool, err error) {
 	switch condition {
 	case CodeLost:
@@ -80,9 +80,9 @@ type Recovery struct {
 	Recovered func()
 }
 
-// Recover scans every skill while the results of scans are lost and policy is known from the audit log, one at a time. A skill is
-// released once its scan is through; one with a blocking finding is blocked by that. After the last one, nothing is lost any
-// more.
+// Recover scans every skill while the results of scans are lost and policy is known from the audit log, one at a time.
+// A skill is released once its scan is through; one with a blocking finding is blocked by that. After the last one,
+// nothing is lost any more.
 func (s *State) Recover(ctx context.Context, r Recovery) error {
 	if !s.replayed {
 		return nil

@@ -1,9 +1,9 @@
 // Package refusals keeps what keeps skills from being used: the policy that clients set, and the blocks of scans.
 //
-// Both are in the policy file, and a client changes them by an audited request. [Open] compares the policy file with its mark in the
-// database and with the audit log. A damaged or older file is restored by an older generation and the audit log. If that does not lead
-// to the newest state, the refusals are lost: no skill can be used until [State.Recover] has scanned every skill, or an operator
-// acknowledges the loss.
+// Both are in the policy file, and a client changes them by an audited request. [Open] compares the policy file with
+// its mark in the database and with the audit log. A damaged or older file is restored by an older generation and the
+// audit log. If that does not lead to the newest state, the refusals are lost: no skill can be used until
+// [State.Recover] has scanned every skill, or an operator acknowledges the loss.
 package refusals
 
 import (
@@ -83,7 +83,8 @@ type State struct {
 	restored atomic.Pointer[pannier.Condition]
 }
 
-// policyRows are the rows of policy. While state is lost, no policy is set: it would be kept among others that are unknown.
+// policyRows are the rows of policy. While state is lost, no policy is set: it would be kept among others that are
+// unknown.
 type policyRows struct{ *State }
 
 func (p policyRows) Put(bucket, key string, value any) error {
@@ -193,8 +194,8 @@ func (s *State) mark() {
 	}
 }
 
-// FinishStart writes what the start could not write: what was restored; and what a full disk had no room for. The goroutine
-// that watches the state calls it again and again.
+// FinishStart writes what the start could not write: what was restored; and what a full disk had no room for. The
+// goroutine that watches the state calls it again and again.
 func (s *State) FinishStart() {
 	s.ending.Lock()
 	defer s.ending.Unlock()
@@ -222,8 +223,8 @@ func (s *State) newestFile() (newest policyfile.Mark) {
 	return newest
 }
 
-// catchUp applies the newest audit entries to the rows of the current file. A change is in the file before its outcome is in
-// the log, so this changes something only where an older file was put in its place.
+// catchUp applies the newest audit entries to the rows of the current file. A change is in the file before its outcome
+// is in the log, so this changes something only where an older file was put in its place.
 func (s *State) catchUp(found policyfile.Generation) {
 	replay := admin.Replay{Policy: s.Policies, Verdicts: s.Verdicts}
 	entries, err := s.o.Audit.After(found.AuditSeq, admin.Relevant)

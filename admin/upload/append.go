@@ -20,8 +20,8 @@ const pieceBytes = 32 << 10
 var pieces = sync.Pool{New: func() any { return new([pieceBytes]byte) }}
 
 // Append receives a chunk, and returns after it is on disk. An invalid chunk is a [*pannier.UploadFault], which has the
-// offset to continue at; after any other error, such as a full disk, the chunk can be sent again. In both cases nothing of
-// the chunk is stored. chunk is read to its end only if it is valid.
+// offset to continue at; after any other error, such as a full disk, the chunk can be sent again. In both cases nothing
+// of the chunk is stored. chunk is read to its end only if it is valid.
 func (s *Store) Append(ctx context.Context, owner string, c pannier.UploadChunk, chunk io.Reader) (pannier.UploadAck, error) {
 	w, repeated, err := s.begin(owner, c)
 	if err != nil {

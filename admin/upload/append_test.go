@@ -147,7 +147,8 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
-// TestOvertakenWhileItIsSynced: the same chunk begins once more, behind a cut, while the first is on its way to the disk.
+// TestOvertakenWhileItIsSynced: the same chunk begins once more, behind a cut, while the first is on its way to the
+// disk.
 func TestOvertakenWhileItIsSynced(t *testing.T) {
 	b, text := newBench(t), archive(100_000)
 	up := b.start(t, text)

@@ -13,8 +13,8 @@ import (
 	"pannier"
 )
 
-// Finish makes a completely received upload ready. If its digest differs from the announced one, the upload is aborted. It
-// is idempotent.
+// Finish makes a completely received upload ready. If its digest differs from the announced one, the upload is aborted.
+// It is idempotent.
 func (s *Store) Finish(ctx context.Context, owner, id string) (pannier.Upload, error) {
 	u, err := s.find(owner, id)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"pannier"
 )
 
-// Hold locks a ready upload until done is called; consumed says that it is no longer needed. A held upload neither expires
-// nor can it be aborted or held again. done closes the archive and is idempotent.
+// Hold locks a ready upload until done is called; consumed says that it is no longer needed. A held upload neither
+// expires nor can it be aborted or held again. done closes the archive and is idempotent.
 func (s *Store) Hold(_ context.Context, owner, id string) (archive *os.File, up pannier.Upload, done func(consumed bool) error, err error) {
 	u, err := s.find(owner, id)
 	if err != nil {

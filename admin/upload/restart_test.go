@@ -76,8 +76,8 @@ func TestExpiresOverARestart(t *testing.T) {
 	}
 }
 
-// The test binary receives into the directory of the first variable instead of testing. The others name an upload to go on
-// with, and the byte that it hangs before.
+// The test binary receives into the directory of the first variable instead of testing. The others name an upload to go
+// on with, and the byte that it hangs before.
 const (
 	receiverVariable = "PANNIER_TEST_UPLOAD_DIR"
 	idVariable       = "PANNIER_TEST_UPLOAD_ID"
@@ -97,8 +97,8 @@ func openAt(dir string) (*upload.Store, *state.Store, error) {
 	return s, values, err
 }
 
-// receive starts an upload, or takes up the one of the process before, sends itself chunks of any length, and says how far
-// it has come, until it is killed.
+// receive starts an upload, or takes up the one of the process before, sends itself chunks of any length, and says how
+// far it has come, until it is killed.
 func receive(dir string) int {
 	err := receiveInto(dir)
 	fmt.Println(describe(err))
@@ -143,8 +143,8 @@ func hangingReader(text []byte, at, to, hang int) io.Reader {
 	}))
 }
 
-// TestKill: whatever was acknowledged is there after the process was killed, and next_offset tells the truth, also in the
-// midst of a chunk.
+// TestKill: whatever was acknowledged is there after the process was killed, and next_offset tells the truth, also in
+// the midst of a chunk.
 func TestKill(t *testing.T) {
 	dir, text, id, here := t.TempDir(), killed(), "", 0
 	for range 8 {

@@ -1,24 +1,25 @@
 // Package upload receives archives in chunks, across reconnects and restarts (Pioneer skills protocol, "Upload Flow").
 //
-// A session belongs to the client that started it, not to a connection. Its chunks arrive in order. Each is streamed to the
-// disk through a small buffer, synced, and then acknowledged. A refusal has the offset to continue at, and nothing of a
-// refused chunk is stored. A repeated chunk is compared with the disk and acknowledged again, because the acknowledgement
-// may have been lost. A client that reconnects overtakes its old connection.
+// A session belongs to the client that started it, not to a connection. Its chunks arrive in order. Each is streamed to
+// the disk through a small buffer, synced, and then acknowledged. A refusal has the offset to continue at, and nothing
+// of a refused chunk is stored. A repeated chunk is compared with the disk and acknowledged again, because the
+// acknowledgement may have been lost. A client that reconnects overtakes its old connection.
 //
 // # On disk
 //
-// The payload of a session is a file in [Options.Dir], named by its id. The rest is a row in the state store, written when
-// the session starts and when its status changes, not with each chunk. After a restart, the length of the file is the number
-// of received bytes, and the expiry follows from its modification time. After a crash the file can end with a part of a
-// chunk that was not acknowledged: the next chunk continues after it, and the digest of the whole archive detects errors.
+// The payload of a session is a file in [Options.Dir], named by its id. The rest is a row in the state store, written
+// when the session starts and when its status changes, not with each chunk. After a restart, the length of the file is
+// the number of received bytes, and the expiry follows from its modification time. After a crash the file can end with
+// a part of a chunk that was not acknowledged: the next chunk continues after it, and the digest of the whole archive
+// detects errors.
 //
 // Opening the store removes files with the name of an id that belong to no session.
 //
 // # Bounds
 //
-// The announced bytes of all sessions, and of those of one owner, are bounded by [pannier.UploadLimits]. An owner has at
-// most [MaxSessions] sessions; there are at most [MaxLive]. A session expires if no chunk arrives in time. The status of an
-// ended session is available for [KeepEnded], for at most [MaxEnded] sessions.
+// The announced bytes of all sessions, and of those of one owner, are bounded by [pannier.UploadLimits]. An owner has
+// at most [MaxSessions] sessions; there are at most [MaxLive]. A session expires if no chunk arrives in time. The
+// status of an ended session is available for [KeepEnded], for at most [MaxEnded] sessions.
 package upload
 
 import (

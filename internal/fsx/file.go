@@ -51,8 +51,8 @@ func regular(f *os.File, err error) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// ReadRegular returns the content and the stat of a regular file. Of a file with more than limit bytes it returns the first
-// limit+1, which the caller refuses in its own words. The flags are those of [OpenRegular].
+// ReadRegular returns the content and the stat of a regular file. Of a file with more than limit bytes it returns the
+// first limit+1, which the caller refuses in its own words. The flags are those of [OpenRegular].
 func ReadRegular(path string, flag int, limit int64) ([]byte, fs.FileInfo, error) {
 	f, info, err := OpenRegular(path, flag)
 	return read(f, info, err, limit)
@@ -106,7 +106,8 @@ func ReadAtMost(path string, limit int64) ([]byte, error) {
 	return content, err
 }
 
-// SyncDir makes the names in a directory survive a power cut. A file system that cannot sync a directory is not an error.
+// SyncDir makes the names in a directory survive a power cut. A file system that cannot sync a directory is not an
+// error.
 func SyncDir(dir string) error {
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	return syncDir(f, err)
@@ -129,8 +130,8 @@ func syncDir(f *os.File, err error) error {
 	return nil
 }
 
-// TryLock locks an open file exclusively and reports whether it did; false means that another open file holds the lock. The
-// lock ends with [Unlock], or when the last copy of the descriptor is closed.
+// TryLock locks an open file exclusively and reports whether it did; false means that another open file holds the lock.
+// The lock ends with [Unlock], or when the last copy of the descriptor is closed.
 func TryLock(f *os.File) (bool, error) {
 	err := lock(f, unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
@@ -169,8 +170,8 @@ func lock(f *os.File, how int) error {
 	}
 }
 
-// Unlock releases the lock of a file and closes it. Closing alone is not enough while a child process that is being started
-// has a copy of the descriptor.
+// Unlock releases the lock of a file and closes it. Closing alone is not enough while a child process that is being
+// started has a copy of the descriptor.
 func Unlock(f *os.File) {
 	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
 	f.Close()

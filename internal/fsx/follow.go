@@ -10,10 +10,11 @@ import (
 // maxLinks bounds the symlinks on one path, as the kernel does.
 const maxLinks = 40
 
-// LinkRules say how [FollowPath] resolves the components of a path. Directories are slash-separated paths without symlinks.
+// LinkRules say how [FollowPath] resolves the components of a path. Directories are slash-separated paths without
+// symlinks.
 type LinkRules struct {
-	// Readlink returns the target of an entry of a directory. As for readlink(2), [unix.EINVAL] says that the entry is not a
-	// symlink; any other error ends the path.
+	// Readlink returns the target of an entry of a directory. As for readlink(2), [unix.EINVAL] says that the entry is not
+	// a symlink; any other error ends the path.
 	Readlink func(dir, name string) (target string, err error)
 	// Parent returns the directory above another. An error ends the path. Nil means [path.Dir].
 	Parent func(dir string) (string, error)
@@ -21,9 +22,9 @@ type LinkRules struct {
 	Absolute func() (string, error)
 }
 
-// FollowPath follows a path from a directory, symlink by symlink, and opens nothing. It returns what the path leads to. On an
-// error, at is the directory in which the path ends and rest what follows the entry there; more than 40 symlinks are
-// [unix.ELOOP].
+// FollowPath follows a path from a directory, symlink by symlink, and opens nothing. It returns what the path leads to.
+// On an error, at is the directory in which the path ends and rest what follows the entry there; more than 40 symlinks
+// are [unix.ELOOP].
 func FollowPath(dir, name string, rules LinkRules) (at, rest string, err error) {
 	at, rest = dir, strings.TrimLeft(name, "/")
 	for links := 0; rest != ""; {

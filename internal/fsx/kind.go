@@ -1,14 +1,14 @@
 // Package fsx has the operations on files that several packages need, each in one place.
 //
-// No function waits for the writer of a FIFO that was put in the place of a file or a directory: a process that can write
-// beside the skills could block a scan for good.
+// No function waits for the writer of a FIFO that was put in the place of a file or a directory: a process that can
+// write beside the skills could block a scan for good.
 package fsx
 
 import "golang.org/x/sys/unix"
 
-// remoteKinds names the file systems, by the number that statfs(2) has for them, whose files are changed by other machines
-// or processes than this kernel. inotify takes watches on them and then reports local changes alone, so nothing but
-// polling shows that a watch there does not work.
+// remoteKinds names the file systems, by the number that statfs(2) has for them, whose files are changed by other
+// machines or processes than this kernel. inotify takes watches on them and then reports local changes alone, so
+// nothing but polling shows that a watch there does not work.
 //
 // Everything that a process serves has the number of FUSE: virtiofs and the shares of container machines on other
 // systems among it. An overlay is not in the list, because changes made through it are reported.
@@ -33,7 +33,8 @@ var remoteKinds = map[uint32]string{
 	0xbacbacbc: "vmhgfs",
 }
 
-// overlayKind is the number of an overlay: its lower layers may be changed without a change of the merged directory's times.
+// overlayKind is the number of an overlay: its lower layers may be changed without a change of the merged directory's
+// times.
 const overlayKind = 0x794c7630
 
 // kindOf returns the number of the file system at path, and false where it cannot be asked.
@@ -55,8 +56,9 @@ func RemoteKind(path string) string {
 	return remoteKinds[kind]
 }
 
-// DirTimesHold reports whether a directory at path gets another time whenever an entry of it comes or goes. On remote file
-// systems, those that a process serves (object stores report one constant time) and overlays, equal times prove nothing.
+// DirTimesHold reports whether a directory at path gets another time whenever an entry of it comes or goes. On remote
+// file systems, those that a process serves (object stores report one constant time) and overlays, equal times prove
+// nothing.
 func DirTimesHold(path string) bool {
 	kind, ok := kindOf(path)
 	return ok && kind != overlayKind && remoteKinds[kind] == ""

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestNumbersOfRemoteFileSystems holds the table against the numbers that golang.org/x/sys has from the kernel's headers.
+// TestNumbersOfRemoteFileSystems holds the table against the numbers that golang.org/x/sys has from the kernel's
+// headers.
 func TestNumbersOfRemoteFileSystems(t *testing.T) {
 	for number, want := range map[uint32]string{
 		unix.NFS_SUPER_MAGIC: "NFS", unix.SMB_SUPER_MAGIC: "SMB", unix.SMB2_SUPER_MAGIC: "SMB2", unix.V9FS_MAGIC: "9p",

@@ -20,9 +20,9 @@ type OwnerError struct {
 
 func (e *OwnerError) Error() string { return e.Message }
 
-// OpenOwned opens a directory that is to be changed. base is a directory of a user who may not be trusted, such as a workspace; it is
-// empty if there is none. The error is an [OwnerError] if that user, or the owner of a symlink on the path, could have chosen a
-// directory that they may not change:
+// OpenOwned opens a directory that is to be changed. base is a directory of a user who may not be trusted, such as a
+// workspace; it is empty if there is none. The error is an [OwnerError] if that user, or the owner of a symlink on the
+// path, could have chosen a directory that they may not change:
 //
 //   - A symlink leads only to a directory of its owner, unless root or this user made it.
 //   - A directory that a symlink below base leads to has the owner of base.
@@ -51,8 +51,8 @@ func OpenOwned(base, dir string) (*os.Root, error) {
 	return to.root(err)
 }
 
-// OpenOwnedAbove is [OpenOwned] for a directory that may be missing: it opens the nearest parent that exists, and returns the path of
-// the directory below it.
+// OpenOwnedAbove is [OpenOwned] for a directory that may be missing: it opens the nearest parent that exists, and
+// returns the path of the directory below it.
 func OpenOwnedAbove(base, dir string) (root *os.Root, rel string, err error) {
 	parent := dir
 	for _, err := os.Lstat(parent); errors.Is(err, fs.ErrNotExist) && parent != "/"; _, err = os.Lstat(parent) {

@@ -22,8 +22,8 @@ type Place struct {
 	resolved bool
 }
 
-// Resolved returns the place with the paths of its existing targets free of symlinks. It is for one scan: symlinks in the paths of
-// the targets that are changed later have no effect on it.
+// Resolved returns the place with the paths of its existing targets free of symlinks. It is for one scan: symlinks in
+// the paths of the targets that are changed later have no effect on it.
 func (p Place) Resolved() Place {
 	if p.resolved {
 		return p
@@ -47,8 +47,8 @@ type Found struct {
 	Rel string
 }
 
-// Find opens the directory that a path leads into: the place, or one of its targets. It fails as [os.Root] does if the path leads
-// elsewhere ([EscapesRoot]), and with [fs.ErrNotExist] if it leads to nothing.
+// Find opens the directory that a path leads into: the place, or one of its targets. It fails as [os.Root] does if the
+// path leads elsewhere ([EscapesRoot]), and with [fs.ErrNotExist] if it leads to nothing.
 func (p Place) Find(rel string) (Found, error) {
 	root, err := OpenRoot(p.Path)
 	if err != nil {
@@ -123,8 +123,8 @@ func (p Place) Stat(rel string) (fs.FileInfo, error) {
 	return found.Root.Stat(found.Rel)
 }
 
-// TargetOf returns the target that contains a path without symlinks, and the path below it. Of nested targets it returns the
-// outermost, so that symlinks among them stay in it.
+// TargetOf returns the target that contains a path without symlinks, and the path below it. Of nested targets it
+// returns the outermost, so that symlinks among them stay in it.
 func (p Place) TargetOf(real string) (target, below string, ok bool) {
 	for _, t := range p.Resolved().Targets {
 		rest, inside := strings.CutPrefix(real, strings.TrimSuffix(t, "/"))
@@ -135,8 +135,8 @@ func (p Place) TargetOf(real string) (target, below string, ok bool) {
 	return target, below, ok
 }
 
-// EscapesRoot reports whether an error of an [os.Root] says that a path leads out of it. The package os exports no error for that;
-// it is the only one without an error of the system.
+// EscapesRoot reports whether an error of an [os.Root] says that a path leads out of it. The package os exports no
+// error for that; it is the only one without an error of the system.
 func EscapesRoot(err error) bool {
 	if err == nil {
 		return false

@@ -12,8 +12,8 @@ import (
 // asDirectory are the flags of an open call that fails at once for anything that is not a directory.
 const asDirectory = os.O_RDONLY | unix.O_DIRECTORY | unix.O_NONBLOCK
 
-// OpenDir opens a directory as [os.Open] does, but does not wait for the writer of a FIFO in its place: that is an error, as for
-// any other file.
+// OpenDir opens a directory as [os.Open] does, but does not wait for the writer of a FIFO in its place: that is an
+// error, as for any other file.
 func OpenDir(dir string) (*os.File, error) { return os.OpenFile(dir, asDirectory, 0) }
 
 // OpenRoot opens a directory as [os.OpenRoot] does, but waits as little as [OpenDir].
@@ -28,8 +28,8 @@ func OpenRootIn(parent *os.Root, name string) (*os.Root, error) {
 	return rootOf(f, err, func() (*os.Root, error) { return parent.OpenRoot(name) })
 }
 
-// rootOf returns the root of an open directory, which it closes. On Linux the directory is reopened by its descriptor, which no
-// rename can interfere with; elsewhere it is reopened by its name, and compared.
+// rootOf returns the root of an open directory, which it closes. On Linux the directory is reopened by its descriptor,
+// which no rename can interfere with; elsewhere it is reopened by its name, and compared.
 func rootOf(f *os.File, err error, again func() (*os.Root, error)) (*os.Root, error) {
 	if err != nil {
 		return nil, err

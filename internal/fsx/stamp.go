@@ -8,19 +8,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RacyWindow is how long after a change another change can leave the stat as it is: clocks of file systems are coarse, and the
-// coarsest in use counts in steps of two seconds.
+// RacyWindow is how long after a change another change can leave the stat as it is: clocks of file systems are coarse,
+// and the coarsest in use counts in steps of two seconds.
 const RacyWindow = 2 * time.Second
 
-// ContentInterval is for how long an equal stat is trusted at all: a write through a memory mapping need not change it, nor
-// does one on a file server whose clock stands still.
+// ContentInterval is for how long an equal stat is trusted at all: a write through a memory mapping need not change it,
+// nor does one on a file server whose clock stands still.
 const ContentInterval = 5 * time.Minute
 
 // FileID identifies an inode, whatever path leads to it.
 type FileID struct{ Dev, Ino uint64 }
 
-// Stamp tells one state of a file or a directory from another without reading it. It is comparable; the zero value is the stamp
-// of nothing. Equal stamps prove that nothing changed only where the earlier was not taken [Stamp.WithinRacyWindow].
+// Stamp tells one state of a file or a directory from another without reading it. It is comparable; the zero value is
+// the stamp of nothing. Equal stamps prove that nothing changed only where the earlier was not taken
+// [Stamp.WithinRacyWindow].
 type Stamp struct {
 	FileID
 	Size         int64
@@ -38,8 +39,8 @@ func StampOf(info fs.FileInfo) Stamp {
 	return Stamp{FileID: FileID{uint64(st.Dev), st.Ino}, Size: st.Size, MTime: mtime, CTime: ctime, Mode: uint32(st.Mode)}
 }
 
-// Lstat returns the stamp of what is at a path, of a symlink that of the symlink itself: the target may be on a file system that
-// does not answer. Errors are of the type [unix.Errno].
+// Lstat returns the stamp of what is at a path, of a symlink that of the symlink itself: the target may be on a file
+// system that does not answer. Errors are of the type [unix.Errno].
 func Lstat(path string) (Stamp, error) { return LstatAt(unix.AT_FDCWD, path) }
 
 // LstatAt is [Lstat] for a path below an open directory.
@@ -106,8 +107,8 @@ func (s Stamp) KindName() string {
 	return "no regular file"
 }
 
-// WithinRacyWindow reports whether the file may change at that time, or have changed since, without another stamp. A stamp in the
-// future is from another clock and proves nothing.
+// WithinRacyWindow reports whether the file may change at that time, or have changed since, without another stamp. A
+// stamp in the future is from another clock and proves nothing.
 func (s Stamp) WithinRacyWindow(at time.Time) bool {
 	return max(s.MTime, s.CTime) >= at.Add(-RacyWindow).UnixNano()
 }

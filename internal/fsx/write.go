@@ -26,19 +26,20 @@ const (
 // WriteOptions say how [WriteFile] replaces a file. The zero value suits a private file.
 type WriteOptions struct {
 	// Temporary is the path of the new file before the rename; it must be in the same directory. A file that is there is
-	// overwritten, so that files of killed processes do not accumulate. Empty means a random name beginning with a dot, which is
-	// needed where others can write to the directory.
+	// overwritten, so that files of killed processes do not accumulate. Empty means a random name beginning with a dot,
+	// which is needed where others can write to the directory.
 	Temporary string
 	// Prepare is called with the new file, which is empty and has the mode 0600. Nil does nothing.
 	Prepare func(*os.File) error
-	// Before is called before each step, and an error ends the write. The file is replaced by [StepRename]. Nil does nothing.
+	// Before is called before each step, and an error ends the write. The file is replaced by [StepRename]. Nil does
+	// nothing.
 	Before func(Step) error
 	// SkipDirSync leaves out the sync of the directory: after a power cut the old file may be back.
 	SkipDirSync bool
 }
 
-// WriteFile replaces a file atomically: a reader sees all of the old content or all of the new, also after a power cut. When
-// it fails before the rename, the old file is unchanged and the temporary file is removed.
+// WriteFile replaces a file atomically: a reader sees all of the old content or all of the new, also after a power cut.
+// When it fails before the rename, the old file is unchanged and the temporary file is removed.
 func WriteFile(name string, content []byte, o WriteOptions) error {
 	return writeFile(paths{}, filepath.Split, name, content, o)
 }
@@ -124,7 +125,8 @@ func fill(f *os.File, content []byte, o WriteOptions) error {
 	return f.Sync()
 }
 
-// KeepOwner returns a [WriteOptions.Prepare] that gives the new file the mode of another and, where this user may, its owner.
+// KeepOwner returns a [WriteOptions.Prepare] that gives the new file the mode of another and, where this user may, its
+// owner.
 func KeepOwner(of fs.FileInfo) func(*os.File) error {
 	return func(f *os.File) error {
 		if owner, ok := of.Sys().(*syscall.Stat_t); ok {

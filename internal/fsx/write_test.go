@@ -86,7 +86,8 @@ func TestWriteFileFails(t *testing.T) {
 	}
 }
 
-// TestWriteFileFollowsNothing puts something else in the place of the temporary file: the write fails, and the next succeeds.
+// TestWriteFileFollowsNothing puts something else in the place of the temporary file: the write fails, and the next
+// succeeds.
 func TestWriteFileFollowsNothing(t *testing.T) {
 	for name, place := range map[string]func(string) error{
 		"symlink":   func(at string) error { return os.Symlink("/proc/self/mem", at) },

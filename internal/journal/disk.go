@@ -16,8 +16,8 @@ import (
 // batch is how many events are written at a time after a failure: a try that fails again must not cost much.
 const batch = 64
 
-// disk is the log of a directory. Each segment begins with the number after the last one of the segment before it. It is for one
-// caller at a time.
+// disk is the log of a directory. Each segment begins with the number after the last one of the segment before it. It
+// is for one caller at a time.
 type disk struct {
 	*seqlog.Log
 	maxBytes int64
@@ -147,8 +147,8 @@ func (d *disk) reserve(next uint64) (err error) {
 	return nil
 }
 
-// forget gives up the segments up to a name, and reports whether there was one. A process that removes one tends to remove others,
-// so newer ones that are missing are given up too: what is written there would be lost.
+// forget gives up the segments up to a name, and reports whether there was one. A process that removes one tends to
+// remove others, so newer ones that are missing are given up too: what is written there would be lost.
 func (d *disk) forget(name uint64) bool {
 	n := 0
 	for i, s := range d.Segments() {

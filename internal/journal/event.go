@@ -16,8 +16,8 @@ const (
 	eventOverhead = 128
 )
 
-// canonical returns an event as it will be read back, whatever its number. Methods of other packages encode its data, so this is
-// called without a lock.
+// canonical returns an event as it will be read back, whatever its number. Methods of other packages encode its data,
+// so this is called without a lock.
 func canonical(e pannier.Event) (pannier.Event, error) {
 	e.Seq = maxSeq // the longest number
 	e.Time = e.Time.UTC()

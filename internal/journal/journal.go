@@ -23,8 +23,8 @@ const (
 
 // Options say where a journal is and how much it keeps. The zero value keeps 16 MiB in memory.
 type Options struct {
-	// Dir is the directory of the segments, made with the first event, other than what holds it. It is this journal's alone: its owner holds
-	// a lock around it. Empty means that nothing is kept on disk.
+	// Dir is the directory of the segments, made with the first event, other than what holds it. It is this journal's
+	// alone: its owner holds a lock around it. Empty means that nothing is kept on disk.
 	Dir string
 	// MaxBytes bounds the segments together, or without a directory the events in memory; 0 or less means 16 MiB.
 	MaxBytes int64
@@ -58,9 +58,9 @@ type Journal struct {
 	closed  chan struct{}
 }
 
-// Open opens the journal of a directory, or begins one. It fails where the directory or a segment is there and cannot be
-// read, since numbers could be used twice then, and where the metrics are registered already. That the directory cannot be
-// written is not an error; see the package documentation.
+// Open opens the journal of a directory, or begins one. It fails where the directory or a segment is there and cannot
+// be read, since numbers could be used twice then, and where the metrics are registered already. That the directory
+// cannot be written is not an error; see the package documentation.
 func Open(o Options) (*Journal, error) {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = defaultMaxBytes
@@ -88,10 +88,10 @@ func Open(o Options) (*Journal, error) {
 	return j, nil
 }
 
-// Append gives an event the next number, stores it and returns it as it is stored: with its number, its time in UTC, and
-// its data as [json.RawMessage], which belongs to the journal and must not be changed. It fails with [ErrClosed], with
-// [ErrTooLarge], and where the data has no JSON; no number is given away then. A disk that does not take the event is not an
-// error; see the package documentation.
+// Append gives an event the next number, stores it and returns it as it is stored: with its number, its time in UTC,
+// and its data as [json.RawMessage], which belongs to the journal and must not be changed. It fails with [ErrClosed],
+// with [ErrTooLarge], and where the data has no JSON; no number is given away then. A disk that does not take the event
+// is not an error; see the package documentation.
 func (j *Journal) Append(e pannier.Event) (pannier.Event, error) {
 	e, err := canonical(e)
 	if err != nil {
@@ -108,8 +108,8 @@ func (j *Journal) Append(e pannier.Event) (pannier.Event, error) {
 	return e, nil
 }
 
-// Skip gives up what is kept because events were not appended: a reader that has not read everything yet gets [ErrTooOld], and the
-// next event is not the one after the newest.
+// Skip gives up what is kept because events were not appended: a reader that has not read everything yet gets
+// [ErrTooOld], and the next event is not the one after the newest.
 func (j *Journal) Skip() {
 	j.appending.Lock()
 	defer j.appending.Unlock()
@@ -125,8 +125,8 @@ func (j *Journal) Skip() {
 	j.wake()
 }
 
-// Interrupt ends all readers that there are with [ErrTooOld], so that they look at the whole: an event is on its way that the disk
-// does not take.
+// Interrupt ends all readers that there are with [ErrTooOld], so that they look at the whole: an event is on its way
+// that the disk does not take.
 func (j *Journal) Interrupt() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -179,8 +179,8 @@ func (j *Journal) publish(e pannier.Event) {
 	j.metrics.bytes.Set(float64(j.size()))
 }
 
-// publishLocked lets readers see the segments as they are, up to a gap between them and the tail: an event that has left memory
-// before it was written. The caller holds both locks.
+// publishLocked lets readers see the segments as they are, up to a gap between them and the tail: an event that has
+// left memory before it was written. The caller holds both locks.
 func (j *Journal) publishLocked() {
 	j.kept = j.kept[:0]
 	if j.disk != nil && (j.disk.written == j.last || j.tail.first() <= j.disk.written+1) {

@@ -15,7 +15,8 @@ import (
 
 // The bounds of a [Queue].
 const (
-	// maxEventsQueued and maxEventBytesQueued bound the events that wait for the disk. Those that find no room are dropped.
+	// maxEventsQueued and maxEventBytesQueued bound the events that wait for the disk. Those that find no room are
+	// dropped.
 	maxEventsQueued     = 4096
 	maxEventBytesQueued = 4 << 20
 	// stallAfter is how long the disk may take for an event before readers get the whole catalog instead.
@@ -26,13 +27,13 @@ const (
 	offeredShare = 4
 )
 
-// Queue takes events: they go to the journal, which numbers and keeps them, and to the log, in the order of [Queue.Emit] and in
-// the background, so that Emit never waits for the disk. It is for any number of callers.
+// Queue takes events: they go to the journal, which numbers and keeps them, and to the log, in the order of
+// [Queue.Emit] and in the background, so that Emit never waits for the disk. It is for any number of callers.
 //
-// An event is numbered and shown once the kernel has it, before it is synced. So a kill loses no event that a reader was given, and
-// no number is given to two events. While the disk takes longer than stallAfter, a reader gets [pannier.ErrTooOld] for each change of
-// the catalog, and so the whole catalog, and the event itself later. Where the queue is full, events are dropped, and the journal
-// continues after a gap.
+// An event is numbered and shown once the kernel has it, before it is synced. So a kill loses no event that a reader
+// was given, and no number is given to two events. While the disk takes longer than stallAfter, a reader gets
+// [pannier.ErrTooOld] for each change of the catalog, and so the whole catalog, and the event itself later. Where the
+// queue is full, events are dropped, and the journal continues after a gap.
 type Queue struct {
 	log         hclog.Logger
 	workspaceID string
@@ -58,7 +59,8 @@ type Appender interface {
 	Last() uint64
 }
 
-// NewQueue returns a queue of a journal. current returns the snapshot whose version an event gets, nil before the first.
+// NewQueue returns a queue of a journal. current returns the snapshot whose version an event gets, nil before the
+// first.
 func NewQueue(log hclog.Logger, workspaceID string, current func() *pannier.Snapshot, j Appender) *Queue {
 	return &Queue{log: log.Named("event"), workspaceID: workspaceID, current: current, journal: j}
 }
@@ -79,8 +81,8 @@ func (l *Queue) Emit(kind pannier.EventType, data any) {
 	l.addLocked(e)
 }
 
-// Offer takes an event as [Queue.Emit] does and reports whether there is room for it. Offered events leave most of the queue to emitted
-// ones; one that is refused leaves no gap.
+// Offer takes an event as [Queue.Emit] does and reports whether there is room for it. Offered events leave most of the
+// queue to emitted ones; one that is refused leaves no gap.
 func (l *Queue) Offer(kind pannier.EventType, data any) bool {
 	e, ok := l.encode(kind, data)
 	if !ok {
@@ -123,8 +125,8 @@ func (l *Queue) addLocked(e pannier.Event) {
 	}
 }
 
-// write writes what is queued. Events are dropped only after those in the queue, so the journal skips to a new number when the
-// queue is empty.
+// write writes what is queued. Events are dropped only after those in the queue, so the journal skips to a new number
+// when the queue is empty.
 func (l *Queue) write() {
 	for {
 		switch e, dropped := l.next(); {
@@ -139,8 +141,8 @@ func (l *Queue) write() {
 	}
 }
 
-// next takes the next event from the queue. If the queue is empty it returns nil and the number of events that were dropped
-// after it; if that is zero as well, write has ended.
+// next takes the next event from the queue. If the queue is empty it returns nil and the number of events that were
+// dropped after it; if that is zero as well, write has ended.
 func (l *Queue) next() (e *pannier.Event, dropped int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -212,8 +214,8 @@ func (l *Queue) Wait(ctx context.Context) {
 	}
 }
 
-// Last returns the number of the newest event. An event that was emitted before is among those that it counts, unless the disk
-// does not take it at once.
+// Last returns the number of the newest event. An event that was emitted before is among those that it counts, unless
+// the disk does not take it at once.
 func (l *Queue) Last() uint64 {
 	ctx, cancel := context.WithTimeout(context.Background(), lastTimeout)
 	defer cancel()

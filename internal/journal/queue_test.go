@@ -35,8 +35,8 @@ func newStuckLog(t *testing.T) (*Queue, stuckJournal) {
 	return NewQueue(hclog.NewNullLogger(), "w", func() *pannier.Snapshot { return nil }, j), j
 }
 
-// TestEventsWhileTheDiskHangs emits events that the disk does not take: emit does not wait, readers are given the whole catalog
-// once a second at most, and all events in order when the disk answers.
+// TestEventsWhileTheDiskHangs emits events that the disk does not take: emit does not wait, readers are given the whole
+// catalog once a second at most, and all events in order when the disk answers.
 func TestEventsWhileTheDiskHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, j := newStuckLog(t)
@@ -74,8 +74,8 @@ func TestEventsWhileTheDiskHangs(t *testing.T) {
 	})
 }
 
-// TestOfferedEventsLeaveRoom offers more than may wait: a quarter of the queue is taken, the rest is refused without a gap, and
-// emitted events still find room.
+// TestOfferedEventsLeaveRoom offers more than may wait: a quarter of the queue is taken, the rest is refused without a
+// gap, and emitted events still find room.
 func TestOfferedEventsLeaveRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, j := newStuckLog(t)
@@ -105,7 +105,8 @@ func TestOfferedEventsLeaveRoom(t *testing.T) {
 	})
 }
 
-// TestEventsThatFindNoRoom emits more than may wait: what is dropped is a gap, and the queue takes events again behind it.
+// TestEventsThatFindNoRoom emits more than may wait: what is dropped is a gap, and the queue takes events again behind
+// it.
 func TestEventsThatFindNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, j := newStuckLog(t)

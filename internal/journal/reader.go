@@ -19,8 +19,8 @@ const readAhead = 16 << 10
 // errBadLine says that a line is not the event that belongs there.
 var errBadLine = errors.New("the line is not an event")
 
-// Reader returns the events of a journal one after another. It is for one goroutine, needs no closing, and costs only its memory
-// while it waits.
+// Reader returns the events of a journal one after another. It is for one goroutine, needs no closing, and costs only
+// its memory while it waits.
 type Reader struct {
 	journal *Journal
 	want    uint64          // the number of the next event
@@ -33,8 +33,8 @@ type Reader struct {
 	offset    int64
 }
 
-// Follow returns a reader whose first event is the one after a number; 0 begins with the very first. To follow from now on, give
-// it [Journal.Last].
+// Follow returns a reader whose first event is the one after a number; 0 begins with the very first. To follow from now
+// on, give it [Journal.Last].
 func (j *Journal) Follow(after uint64) *Reader {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -50,10 +50,10 @@ func (j *Journal) tooOld(seq uint64) error {
 	return &TooOldError{Seq: seq, First: j.first(), Last: j.last}
 }
 
-// Next returns the next event, and waits until there is one or ctx is done; then it returns the error of ctx, and may be called
-// again. Data is a [json.RawMessage] that is shared and must not be changed. When the event is not kept any more, Next fails with
-// an [ErrTooOld], and once the journal is closed with [ErrClosed]; both are the end of the reader. After any other error, which
-// is of the disk, it may be called again.
+// Next returns the next event, and waits until there is one or ctx is done; then it returns the error of ctx, and may
+// be called again. Data is a [json.RawMessage] that is shared and must not be changed. When the event is not kept any
+// more, Next fails with an [ErrTooOld], and once the journal is closed with [ErrClosed]; both are the end of the
+// reader. After any other error, which is of the disk, it may be called again.
 func (r *Reader) Next(ctx context.Context) (pannier.Event, error) {
 	for r.err == nil {
 		switch {
@@ -78,8 +78,8 @@ func (r *Reader) Next(ctx context.Context) (pannier.Event, error) {
 	return pannier.Event{}, r.err
 }
 
-// fetch reads events from memory or else from disk, or waits until that is worth another try. An error that ends the reader goes
-// to r.err.
+// fetch reads events from memory or else from disk, or waits until that is worth another try. An error that ends the
+// reader goes to r.err.
 func (r *Reader) fetch(ctx context.Context) error {
 	j := r.journal
 	j.mu.Lock()
@@ -130,8 +130,8 @@ func (r *Reader) read(s seqlog.Segment) (err error) {
 	return fmt.Errorf("follow journal: %w", err)
 }
 
-// readSegment returns the wanted event and those after it, as many as one read has. It continues where the last read ended if it
-// can, else it searches from the start of the segment.
+// readSegment returns the wanted event and those after it, as many as one read has. It continues where the last read
+// ended if it can, else it searches from the start of the segment.
 func (r *Reader) readSegment(s seqlog.Segment) (events []pannier.Event, err error) {
 	f, _, err := fsx.OpenRegular(r.journal.disk.Path(s.Name), 0)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package latest writes values in the background: one write at a time, and of the values that come meanwhile only the newest.
+// Package latest writes values in the background: one write at a time, and of the values that come meanwhile only the
+// newest.
 //
 // Put never blocks, so a disk that is slow or does not answer delays only the write, never the caller.
 package latest

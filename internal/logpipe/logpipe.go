@@ -1,8 +1,8 @@
 // Package logpipe is a writer for the lines of a log that never blocks the writer.
 //
-// A log goes to a pipe, and a pipe without a reader is full soon: the next write into it blocks.
-// A [Writer] takes lines into a bounded buffer, and a goroutine of its own writes them out, in their order. What finds no
-// room is dropped, whole lines at a time, and counted.
+// A log goes to a pipe, and a pipe without a reader is full soon: the next write into it blocks. A [Writer] takes lines
+// into a bounded buffer, and a goroutine of its own writes them out, in their order. What finds no room is dropped,
+// whole lines at a time, and counted.
 package logpipe
 
 import (
@@ -43,10 +43,11 @@ func New(o Options) *Writer {
 	return w
 }
 
-// Write takes a line, or drops it, and never waits for who reads the log. It does not fail: there is nowhere to report it.
+// Write takes a line, or drops it, and never waits for who reads the log. It does not fail: there is nowhere to report
+// it.
 //
-// Once a line had to be dropped, all are, until what waits is written, so that those that are missing are missing in one
-// place. After [Writer.Close] every line is dropped.
+// Once a line had to be dropped, all are, until what waits is written, so that those that are missing are missing in
+// one place. After [Writer.Close] every line is dropped.
 func (w *Writer) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,8 +69,8 @@ func (w *Writer) Dropped() uint64 {
 	return w.dropped
 }
 
-// Close writes what waits, for as long as patience at most, and reports whether all of it was written. Where it was not,
-// the goroutine is left in the write that it waits for.
+// Close writes what waits, for as long as patience at most, and reports whether all of it was written. Where it was
+// not, the goroutine is left in the write that it waits for.
 func (w *Writer) Close(patience time.Duration) bool {
 	w.mu.Lock()
 	w.closed = true

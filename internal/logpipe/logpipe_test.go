@@ -36,7 +36,8 @@ func TestLinesKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// TestPipeThatNobodyReads is written to without waiting; what is missing is told where it is missing once somebody reads.
+// TestPipeThatNobodyReads is written to without waiting; what is missing is told where it is missing once somebody
+// reads.
 func TestPipeThatNobodyReads(t *testing.T) {
 	r, to, err := os.Pipe()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"pannier/internal/fsx"
 )
 
-// File holds the rows, and writes them where it has a directory. It is for any number of callers, and the only writer of
-// its files. Readers never wait for the disk.
+// File holds the rows, and writes them where it has a directory. It is for any number of callers, and the only writer
+// of its files. Readers never wait for the disk.
 type File struct {
 	auditSeq func() (seq uint64, known bool)
 	// begun is called once a first generation, or one after damage, is on disk; nil calls nothing.
@@ -50,8 +50,9 @@ func New(g Generation) *File {
 func (f *File) Newest() Mark { return *f.newest.Load() }
 
 // Attach names the directory that changes are written to, empty for none, where the rows came from, and a function that
-// returns the number of the newest audit entry, or false where no entry can be added. begun is called once the first generation
-// of this process is on disk where there was no intact one, before the change that it was written for. Nothing is written yet. It must be called before the file is shared.
+// returns the number of the newest audit entry, or false where no entry can be added. begun is called once the first
+// generation of this process is on disk where there was no intact one, before the change that it was written for.
+// Nothing is written yet. It must be called before the file is shared.
 func (f *File) Attach(dir string, from Source, auditSeq func() (seq uint64, known bool), begun func()) error {
 	f.auditSeq, f.intact, f.begun = auditSeq, from == Current, begun
 	if dir == "" {
@@ -125,8 +126,8 @@ func (f *File) All(section string) (iter.Seq2[string, json.RawMessage], error) {
 	}, nil
 }
 
-// Put keeps a row, in the place of one with the same key. It has reached the disk when Put returns. Where Put fails, the
-// rows stay as they were.
+// Put keeps a row, in the place of one with the same key. It has reached the disk when Put returns. Where Put fails,
+// the rows stay as they were.
 func (f *File) Put(section, key string, value any) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -174,7 +175,8 @@ func (f *File) change(section string, times int, apply func(Rows) Rows) error {
 	return nil
 }
 
-// write writes rows. What was there before comes first where no generation is on disk: from then on a missing file shows.
+// write writes rows. What was there before comes first where no generation is on disk: from then on a missing file
+// shows.
 func (f *File) write(before, after Sections, times int) error {
 	if f.suspended {
 		return nil
@@ -238,8 +240,8 @@ func (f *File) replace(s Sections) error {
 	return nil
 }
 
-// keepPrevious keeps the current file as the previous one, or moves it aside where it is damaged. A link leaves no moment
-// without a current file; not every file system has links.
+// keepPrevious keeps the current file as the previous one, or moves it aside where it is damaged. A link leaves no
+// moment without a current file; not every file system has links.
 func (f *File) keepPrevious() error {
 	if !f.intact {
 		err := f.moveAside(Name)

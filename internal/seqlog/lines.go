@@ -30,8 +30,8 @@ func NewLines(r io.ReaderAt, offset, end int64, most int) *Lines {
 	return &Lines{Offset: offset, r: bufio.NewReaderSize(io.NewSectionReader(r, offset, end-offset), readAhead), most: most}
 }
 
-// Next returns a line without its line feed, valid until the next call. After [ErrTooLong] the next call continues after that
-// line. At the end it returns [ErrNotEnded] or [io.EOF].
+// Next returns a line without its line feed, valid until the next call. After [ErrTooLong] the next call continues
+// after that line. At the end it returns [ErrNotEnded] or [io.EOF].
 func (l *Lines) Next() ([]byte, error) {
 	l.long = l.long[:0]
 	part, err := l.r.ReadSlice('\n')

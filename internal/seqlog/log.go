@@ -52,7 +52,8 @@ type Log struct {
 	unnamed  bool      // the name of the last segment may not survive a power cut
 }
 
-// New returns the log of a directory that has segments, oldest first. torn says that bytes follow the end of the last one.
+// New returns the log of a directory that has segments, oldest first. torn says that bytes follow the end of the last
+// one.
 func New(o Options, segments []Segment, torn bool) *Log {
 	if o.Create == nil {
 		o.Create = CreateFile
@@ -74,8 +75,8 @@ func (l *Log) Size() (sum int64) {
 	return sum
 }
 
-// Append stores the lines from first to last completely, or not at all. What a failed write left is removed at once, or if that
-// fails too, before the next append.
+// Append stores the lines from first to last completely, or not at all. What a failed write left is removed at once, or
+// if that fails too, before the next append.
 func (l *Log) Append(first, last uint64, lines []byte) error {
 	if err := l.Repair(); err != nil {
 		return err
@@ -218,7 +219,8 @@ func (l *Log) Close() (err error) {
 	return errors.Join(err, l.active.Close())
 }
 
-// closeActive closes the last segment. It is not synced: the kernel writes it soon, and where that does not do, it is synced.
+// closeActive closes the last segment. It is not synced: the kernel writes it soon, and where that does not do, it is
+// synced.
 func (l *Log) closeActive() {
 	if l.active != nil {
 		_ = l.active.Close()

@@ -15,8 +15,8 @@ import (
 // chunk is the number of bytes of a backward read.
 const chunk = 64 << 10
 
-// Newest returns the lines of segments, newest first and without line feeds. They may be kept. A line with more than most bytes is
-// nil. A missing segment has none: it may have been removed meanwhile.
+// Newest returns the lines of segments, newest first and without line feeds. They may be kept. A line with more than
+// most bytes is nil. A missing segment has none: it may have been removed meanwhile.
 func Newest(dir string, segments []Segment, most int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for _, s := range slices.Backward(segments) {
@@ -52,8 +52,8 @@ func eachLine(path string, end int64, most int, yield func([]byte, error) bool) 
 	}
 }
 
-// WholeEnd returns the end of the last complete line of a file, and the size of the file. After a power cut a line can begin with
-// zeros, which JSON never contains. No line is longer than most.
+// WholeEnd returns the end of the last complete line of a file, and the size of the file. After a power cut a line can
+// begin with zeros, which JSON never contains. No line is longer than most.
 func WholeEnd(path string, most int) (end, size int64, err error) {
 	f, info, err := fsx.OpenRegular(path, 0)
 	if err != nil {
@@ -92,8 +92,8 @@ type backward struct {
 	done  bool
 }
 
-// next returns the previous line without its line feed, and [io.EOF] at the start of the file. The first line is what follows the
-// last line feed, usually nothing. The slice stays valid. It is nil if the line is too long.
+// next returns the previous line without its line feed, and [io.EOF] at the start of the file. The first line is what
+// follows the last line feed, usually nothing. The slice stays valid. It is nil if the line is too long.
 func (b *backward) next() ([]byte, error) {
 	for long := false; !b.done; {
 		i := bytes.LastIndexByte(b.buf, '\n')

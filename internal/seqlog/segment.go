@@ -7,8 +7,8 @@
 //
 // A [Log] appends lines completely or not at all. Segments are read forward by [Lines], backward by [Newest].
 //
-// The journal of events and the audit log are such logs. What they keep, and what a damaged line means, is up to them: the
-// journal gives up the events before it, the audit log keeps it as evidence.
+// The journal of events and the audit log are such logs. What they keep, and what a damaged line means, is up to them:
+// the journal gives up the events before it, the audit log keeps it as evidence.
 package seqlog
 
 import (
@@ -48,8 +48,8 @@ func SegmentPath(dir string, first uint64) string {
 	return filepath.Join(dir, fmt.Sprintf("%0*d%s", nameDigits, first, nameSuffix))
 }
 
-// Segments returns the numbers in the names of the segments of a directory, ascending, none of them above limit. Other files are
-// ignored, and a missing directory has no segments.
+// Segments returns the numbers in the names of the segments of a directory, ascending, none of them above limit. Other
+// files are ignored, and a missing directory has no segments.
 func Segments(dir string, limit uint64) ([]uint64, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -67,9 +67,9 @@ func Segments(dir string, limit uint64) ([]uint64, error) {
 	return numbers, nil
 }
 
-// LastRun finds the last lines of a segment whose numbers have no gap, and returns the size of its file. number returns the number
-// of a line. An invalid line is a gap, and so is a line whose number is not the next one, unless nothing follows it. Nothing
-// after limit is read, and no line may be longer than most.
+// LastRun finds the last lines of a segment whose numbers have no gap, and returns the size of its file. number returns
+// the number of a line. An invalid line is a gap, and so is a line whose number is not the next one, unless nothing
+// follows it. Nothing after limit is read, and no line may be longer than most.
 func LastRun(dir string, name uint64, limit int64, most int, number func(line []byte) (uint64, error)) (Segment, int64, error) {
 	run := Segment{Name: name, First: name, Last: name - 1}
 	f, info, err := fsx.OpenRegular(SegmentPath(dir, name), 0)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFreshStoreBeforeItsCreation uses a store whose database does not exist yet, as while a disk does not answer: reading
-// finds nothing, and only a write creates it.
+// TestFreshStoreBeforeItsCreation uses a store whose database does not exist yet, as while a disk does not answer:
+// reading finds nothing, and only a write creates it.
 func TestFreshStoreBeforeItsCreation(t *testing.T) {
 	dir := t.TempDir()
 	lock, err := lockFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE)

@@ -20,8 +20,8 @@ import (
 // maxKeyBytes is bbolt's bound on keys, to which names of buckets are held as well.
 const maxKeyBytes = bbolt.MaxKeySize
 
-// disk is an engine over a bbolt file. Creating one waits for the disk, and there is nothing to read in it, so a file that does
-// not exist is created in the background: only writes wait for it.
+// disk is an engine over a bbolt file. Creating one waits for the disk, and there is nothing to read in it, so a file
+// that does not exist is created in the background: only writes wait for it.
 type disk struct {
 	path string
 	lock *os.File // its own Close makes closing twice harmless
@@ -164,8 +164,9 @@ func (d *disk) view(bucket string, read func(*bbolt.Bucket) error) error {
 	})
 }
 
-// guard runs a call of bbolt, unless the file does not exist yet. A page that makes no sense panics in there, and one that the
-// disk does not give is a fault in the mapping, which would end the process; both become an error, and so does every later call.
+// guard runs a call of bbolt, unless the file does not exist yet. A page that makes no sense panics in there, and one
+// that the disk does not give is a fault in the mapping, which would end the process; both become an error, and so does
+// every later call.
 func (d *disk) guard(call func(*database) error) error {
 	db := d.db.Load()
 	switch {

@@ -86,9 +86,9 @@ func (g *Guarded) CheckPlaceNow() error {
 	return err
 }
 
-// Try writes a file to a directory and removes it, so that health reports a disk without space before a change fails, and no longer
-// than the disk is full. It reports whether it could. Nothing is synced: a file system refuses what it has no space for when it
-// is written, a remote one when it is closed.
+// Try writes a file to a directory and removes it, so that health reports a disk without space before a change fails,
+// and no longer than the disk is full. It reports whether it could. Nothing is synced: a file system refuses what it
+// has no space for when it is written, a remote one when it is closed.
 func (g *Guarded) Try(dir string) bool {
 	const name = ".try"
 	err := func() error {
@@ -129,9 +129,9 @@ func (g *Guarded) Conditions() (conditions []pannier.Condition) {
 	return conditions
 }
 
-// Lenient is a guarded store for what no client asks to be kept, such as the version of the snapshot, or which skills are blocked. No
-// client can be refused: it is written wherever the directory is by now, and is there once that is moved back. Nothing else is
-// asked of the disk.
+// Lenient is a guarded store for what no client asks to be kept, such as the version of the snapshot, or which skills
+// are blocked. No client can be refused: it is written wherever the directory is by now, and is there once that is
+// moved back. Nothing else is asked of the disk.
 type Lenient struct{ *Guarded }
 
 // Put keeps a value.

@@ -31,8 +31,8 @@ const (
 	lockRetry   = 20 * time.Millisecond
 )
 
-// openDisk opens the database, or moves it aside and begins another one. It only reads: a new database is created in the
-// background. What cannot be written is opened for reading.
+// openDisk opens the database, or moves it aside and begins another one. It only reads: a new database is created in
+// the background. What cannot be written is opened for reading.
 func openDisk(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -108,8 +108,8 @@ type database struct {
 	file *os.File
 }
 
-// openDatabase opens a database that can be read to the end, or fails with errBroken where its bytes are at fault. A file that
-// is missing or empty becomes a new database.
+// openDatabase opens a database that can be read to the end, or fails with errBroken where its bytes are at fault. A
+// file that is missing or empty becomes a new database.
 func openDatabase(path string, readOnly bool) (*database, error) {
 	f, _, err := fsx.OpenRegular(path, 0)
 	switch {
@@ -161,7 +161,8 @@ func openBolt(path string, readOnly bool) (*database, error) {
 	return nil, fmt.Errorf("%w: %w", errBroken, err)
 }
 
-// check reads every key and value. The length comes first: what a shortened file lacks cannot be read through a mapping.
+// check reads every key and value. The length comes first: what a shortened file lacks cannot be read through a
+// mapping.
 func check(db *bbolt.DB) error {
 	return db.View(func(tx *bbolt.Tx) error {
 		info, err := os.Stat(db.Path())

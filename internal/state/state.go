@@ -20,8 +20,8 @@ type Store struct {
 	readOnly  error
 }
 
-// engine keeps raw values. Methods are for any number of callers and fail with ErrClosed once it is closed; bytes that go
-// in or come out belong to the caller.
+// engine keeps raw values. Methods are for any number of callers and fail with ErrClosed once it is closed; bytes that
+// go in or come out belong to the caller.
 type engine interface {
 	// get returns nil where there is no such key.
 	get(bucket, key string) ([]byte, error)
@@ -40,9 +40,9 @@ type entry struct {
 }
 
 // Open opens the store in a directory and makes both where they are missing, readable by the owner alone. It waits a
-// second for a process that is about to let go of the directory, then fails with [ErrLocked]. A file that cannot be read
-// as a database is moved aside; see [Store.Recovered]. Where the directory cannot be written, a database that is there is
-// opened for reading; see [Store.ReadOnly].
+// second for a process that is about to let go of the directory, then fails with [ErrLocked]. A file that cannot be
+// read as a database is moved aside; see [Store.Recovered]. Where the directory cannot be written, a database that is
+// there is opened for reading; see [Store.ReadOnly].
 func Open(dir string) (*Store, error) {
 	s, err := openDisk(dir)
 	if err != nil {
@@ -61,7 +61,8 @@ func (s *Store) ReadOnly() error { return s.readOnly }
 func (s *Store) Recovered() string { return s.recovered }
 
 // Get decodes what is kept under key into value, a pointer, by [json.Unmarshal], so value should be the zero value. It
-// reports whether there is something, also where value cannot take it and an error is returned; value is undefined then.
+// reports whether there is something, also where value cannot take it and an error is returned; value is undefined
+// then.
 func (s *Store) Get(bucket, key string, value any) (found bool, err error) {
 	raw, err := s.engine.get(bucket, key)
 	if err != nil || raw == nil {
@@ -85,9 +86,9 @@ func (s *Store) Delete(bucket, key string) error {
 	return wrap(s.engine.remove(bucket, key), "delete", bucket, key)
 }
 
-// All returns the keys of a bucket with their JSON, ordered by bytes. It reads the whole bucket at once, so what it yields
-// is the state of one instant, may be kept, and can be ranged over while the store is written. A bucket that nothing was
-// put into is empty.
+// All returns the keys of a bucket with their JSON, ordered by bytes. It reads the whole bucket at once, so what it
+// yields is the state of one instant, may be kept, and can be ranged over while the store is written. A bucket that
+// nothing was put into is empty.
 func (s *Store) All(bucket string) (iter.Seq2[string, json.RawMessage], error) {
 	entries, err := s.engine.all(bucket)
 	if err != nil {
@@ -102,8 +103,8 @@ func (s *Store) All(bucket string) (iter.Seq2[string, json.RawMessage], error) {
 	}, nil
 }
 
-// Close waits for the calls under way and lets go of the directory. Later calls fail with [ErrClosed], but closing again
-// does nothing.
+// Close waits for the calls under way and lets go of the directory. Later calls fail with [ErrClosed], but closing
+// again does nothing.
 func (s *Store) Close() error {
 	if err := s.engine.close(); err != nil {
 		return fmt.Errorf("close state: %w", err)

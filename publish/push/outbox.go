@@ -172,7 +172,8 @@ func (b *outbox) replace(r record) error {
 	if r.Digest != b.saved.Digest && !json.Valid(r.Card) {
 		return errors.New("the card is not valid JSON")
 	}
-	// The card, which is the last member, is not encoded again: that would take longer than all else, and could change its bytes.
+	// The card, which is the last member, is not encoded again: that would take longer than all else, and could change its
+	// bytes.
 	card := r.Card
 	r.Card = nil
 	text, err := json.Marshal(r)
@@ -186,8 +187,8 @@ func (b *outbox) replace(r record) error {
 	return WriteOutbox(b.path(), text, func(s fsx.Step) error { return b.before(string(s)) })
 }
 
-// WriteOutbox replaces a file of an outbox atomically, and creates the directory. before is called with each step; nil does
-// nothing.
+// WriteOutbox replaces a file of an outbox atomically, and creates the directory. before is called with each step; nil
+// does nothing.
 func WriteOutbox(path string, text []byte, before func(fsx.Step) error) error {
 	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil && !errors.Is(err, fs.ErrExist) { // its parent existed, and may have been moved away
 		return err

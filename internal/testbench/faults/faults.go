@@ -105,8 +105,8 @@ func Fill(t *testing.T, dir string) (free func()) {
 	}
 }
 
-// Kill runs the test binary with a variable in its environment, which must have it append lines and print their numbers, and kills
-// it after count lines that follow the number last. It returns the last number that was printed.
+// Kill runs the test binary with a variable in its environment, which must have it append lines and print their
+// numbers, and kills it after count lines that follow the number last. It returns the last number that was printed.
 func Kill(t *testing.T, variable string, last, count uint64) uint64 {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
