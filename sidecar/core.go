@@ -146,18 +146,6 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Opt
 		Subscribe: c.registry.Subscribe, Manifest: c.loader.RecentManifest, Emit: c.events.Emit, Offer: c.events.Offer,
 		WatchesChanged: c.contents.RequestWatch,
 	}
-	if c.settings.Tools.Enabled {
-		host.SkillTools = &SkillTools{
-			List:    func(s *pannier.Snapshot) []pannier.ListedTool { return decides.Tools.List(s).Tools },
-			MayCall: func(ctx context.Context) bool { return decides.May(ctx, service.ScopeCall) },
-			Call: func(ctx context.Context, r pannier.ToolRequest) (pannier.ToolResult, error) {
-				if err := decides.Require(ctx, service.Request{Name: "tools/call of MCP"}, service.ScopeCall); err != nil {
-					return pannier.ToolResult{}, err
-				}
-				return decides.CallTool(ctx, r)
-			},
-		}
-	}
 	err := c.openModules(opts.Modules, host)
 	if err != nil {
 		return nil, err

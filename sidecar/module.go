@@ -55,13 +55,6 @@ type Watch struct {
 	Path  string // below the skill directory; "." for that itself
 }
 
-// SkillTools are the tools of skills. The client of a call is that of the context.
-type SkillTools struct {
-	List    func(*pannier.Snapshot) []pannier.ListedTool // by name
-	MayCall func(context.Context) bool
-	Call    func(context.Context, pannier.ToolRequest) (pannier.ToolResult, error)
-}
-
 // Host is what a module gets from the sidecar that it is part of. Its functions are for any number of callers.
 type Host struct {
 	Settings   config.Settings
@@ -83,8 +76,7 @@ type Host struct {
 	Subscribe func() (snapshots <-chan *pannier.Snapshot, cancel func())
 	// Manifest returns the manifest of a skill as it was at most maxAge ago. Its errors are [pannier.ErrChanged] and
 	// [pannier.ErrNotServable].
-	Manifest   func(ctx context.Context, s *pannier.Skill, maxAge time.Duration) (pannier.Manifest, error)
-	SkillTools *SkillTools // nil where no tool of a skill may be called
+	Manifest func(ctx context.Context, s *pannier.Skill, maxAge time.Duration) (pannier.Manifest, error)
 	// Emit emits an event. Offer emits one that may be left out where there is hardly room, and reports whether it was not.
 	Emit  func(pannier.EventType, any)
 	Offer func(pannier.EventType, any) bool

@@ -71,7 +71,7 @@ func (s *Server) Handler() http.Handler {
 				return
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
-			if s.SkillTools != nil { // the call of a tool may take longer than a request may
+			if s.SkillTools { // the call of a tool may take longer than a request may
 				_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // not supported by recorders
 			}
 			if s.wantsProgress(body) {

@@ -35,6 +35,7 @@ type shop struct {
 	server   *mcp.Server
 
 	mu       sync.Mutex
+	caller   service.Caller // root, without another one
 	snapshot *pannier.Snapshot
 	files    map[string]string // by slug and path
 	listed   map[string]string // the same, as manifests have them; nil for files
@@ -208,7 +209,13 @@ func (s *shop) serve(t testing.TB) *http.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: s.server.Handler()}
+	handler := s.server.Handler()
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		caller := s.caller
+		s.mu.Unlock()
+		handler.ServeHTTP(w, r.WithContext(service.WithCaller(r.Context(), caller)))
+	})}
 	go func() { _ = server.Serve(ln) }()
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)

@@ -22,7 +22,6 @@ import (
 
 	"pannier"
 	"pannier/service"
-	"pannier/sidecar"
 )
 
 // Options are what a server composes. All but the ones marked optional are needed.
@@ -34,7 +33,7 @@ type Options struct {
 	// Manifest returns the manifest of a skill as it was at most maxAge ago. Its errors are [pannier.ErrChanged] and
 	// [pannier.ErrNotServable].
 	Manifest   func(ctx context.Context, s *pannier.Skill, maxAge time.Duration) (pannier.Manifest, error)
-	SkillTools *sidecar.SkillTools // nil where no tool of a skill may be called
+	SkillTools bool // offer the tools of skills, which the service calls
 	// Version is that of the program.
 	Version string
 

@@ -22,7 +22,7 @@ func Module() sidecar.Module {
 		}
 		var events hostEvents
 		s := New(Options{
-			Service: host.Service, Subscribe: host.Subscribe, Manifest: host.Manifest, SkillTools: host.SkillTools,
+			Service: host.Service, Subscribe: host.Subscribe, Manifest: host.Manifest, SkillTools: host.Settings.Tools.Enabled,
 			Version: host.Build.Version,
 			Tools:   host.Settings.MCP == config.MCPTools, InstructionsMaxChars: 4000, PageSize: 1000,
 			Caller: callerOf, OnWatch: host.WatchesChanged, Registerer: host.Registerer, Logger: host.Logger,

@@ -33,7 +33,7 @@ func (s *Server) notify(ctx context.Context) {
 	snapshots, cancel := s.Subscribe()
 	defer cancel()
 	var ticks <-chan time.Time
-	if s.SkillTools != nil {
+	if s.SkillTools {
 		ticker := time.NewTicker(skillToolsEvery)
 		defer ticker.Stop()
 		ticks = ticker.C

@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pannier"
+	"pannier/service"
 )
 
 // modernVersion is the first version of the protocol without sessions.
@@ -166,7 +167,7 @@ func (s *Server) listTools(ctx context.Context, cursor string) (sdk.Result, erro
 	if cursor != "" {
 		return nil, refuse("cursor_invalid", "the tools are one page", "leave the cursor out")
 	}
-	if own := s.skillTools(v.snapshot); len(own) > 0 && s.SkillTools.MayCall(withCaller(ctx)) {
+	if own := s.skillTools(v.snapshot); len(own) > 0 && s.Service.May(withCaller(ctx), service.ScopeCall) {
 		result.Tools = slices.Concat(v.tools, own)
 	}
 	if result.Tools == nil {

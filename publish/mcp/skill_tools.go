@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pannier"
+	"pannier/service"
 )
 
 // The bounds of what tools/list has of skills. What is beyond them is left out, and can be called by its name.
@@ -21,12 +22,12 @@ const (
 // skillTools returns the tools of skills that can be called now. Those that stand for a tool of the agent are not among
 // them: a host has that tool itself.
 func (s *Server) skillTools(snapshot *pannier.Snapshot) []json.RawMessage {
-	if s.SkillTools == nil || !s.Tools {
+	if !s.SkillTools || !s.Tools {
 		return nil
 	}
 	var tools []json.RawMessage
 	taken, size := map[string]bool{}, 0
-	for _, t := range s.SkillTools.List(snapshot) {
+	for _, t := range s.Service.Tools.List(snapshot).Tools {
 		name := t.ModelName
 		schema := hostSchema(t.Parameters)
 		if !t.Callable || t.Kind == pannier.RuntimeProxy || taken[name] || schema == nil {
@@ -114,7 +115,12 @@ func (s *Server) callSkillTool(
 		asked.Session = ss.ID()
 		asked.Out = s.progress(ctx, ss, params.GetProgressToken())
 	}
-	result, err := s.SkillTools.Call(withCaller(ctx), asked)
+	var result pannier.ToolResult
+	client := withCaller(ctx)
+	err := s.Service.Require(client, service.Request{Name: "tools/call of MCP"}, service.ScopeCall)
+	if err == nil {
+		result, err = s.Service.CallTool(client, asked)
+	}
 	if err != nil {
 		result = pannier.ToolResult{
 			Name:  params.Name,
@@ -168,7 +174,7 @@ func (s *Server) progress(ctx context.Context, ss *sdk.ServerSession, token any)
 
 // wantsProgress reports whether a request is a call of a tool whose output the host wants as it is written.
 func (s *Server) wantsProgress(body []byte) bool {
-	if s.SkillTools == nil || !bytes.Contains(body, []byte("progressToken")) {
+	if !s.SkillTools || !bytes.Contains(body, []byte("progressToken")) {
 		return false
 	}
 	var call struct {

@@ -11,26 +11,40 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pannier"
-	"pannier/sidecar"
+	"pannier/service"
 )
 
-// toolShop is a shop whose skill has tools.
+// toolShop is a shop whose skill has tools. It implements [service.Tools].
 type toolShop struct {
 	*shop
 	mu    sync.Mutex
 	tools []pannier.ListedTool
-	may   bool
 	carry func(context.Context, pannier.ToolRequest) (pannier.ToolResult, error)
 }
 
 func newToolShop(t *testing.T, names ...string) *toolShop {
-	s := &toolShop{shop: newShop(t, "a"), may: true}
+	s := &toolShop{shop: newShop(t, "a")}
 	s.offer(names...)
-	s.SkillTools = &sidecar.SkillTools{}
-	s.SkillTools.List = func(*pannier.Snapshot) []pannier.ListedTool { s.mu.Lock(); defer s.mu.Unlock(); return s.tools }
-	s.SkillTools.MayCall = func(context.Context) bool { s.mu.Lock(); defer s.mu.Unlock(); return s.may }
-	s.SkillTools.Call = func(ctx context.Context, r pannier.ToolRequest) (pannier.ToolResult, error) { return s.carry(ctx, r) }
+	s.SkillTools, s.contents.Tools = true, s
 	return s
+}
+
+func (s *toolShop) List(*pannier.Snapshot) pannier.ToolList {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return pannier.ToolList{Tools: s.tools}
+}
+
+func (s *toolShop) Call(ctx context.Context, r pannier.ToolRequest) (pannier.ToolResult, error) {
+	return s.carry(ctx, r)
+}
+
+func (*toolShop) Permit(*pannier.Snapshot, *pannier.RuntimeTool) *pannier.ToolError { return nil }
+
+func (*toolShop) Cancel(string, string) bool { return false }
+
+func (*toolShop) Register(string, string, func(context.Context, json.RawMessage) (pannier.ToolResult, error)) (func(), error) {
+	return func() {}, nil
 }
 
 // offer replaces the tools, of which each can be called.
@@ -87,9 +101,9 @@ func TestSkillToolsListed(t *testing.T) {
 			t.Errorf("%q %s", tool.Description, schema)
 		}
 	}
-	s.mu.Lock()
-	s.may = false
-	s.mu.Unlock()
+	s.shop.mu.Lock()
+	s.caller = service.Caller{UID: 12345} // who is in the group of the socket
+	s.shop.mu.Unlock()
 	if names := toolNames(t, connect(t, client, withSessions, nil)); len(names) > 0 {
 		t.Errorf("a host that may not call sees %q", names)
 	}

@@ -115,7 +115,7 @@ func (s *Server) callTool(ctx context.Context, req sdk.Request, params *sdk.Call
 	}
 	const shortened = 64 // a model_name that is cut off may have no separator after the slug
 	parts := strings.Count(strings.ReplaceAll(params.Name, "__", "."), ".")
-	if s.SkillTools != nil && s.Tools && pannier.NamesSkillTool(params.Name) &&
+	if s.SkillTools && s.Tools && pannier.NamesSkillTool(params.Name) &&
 		(parts >= 2 || len(params.Name) == shortened) {
 		// The service says which tool it is, or why it is none.
 		return s.callSkillTool(ctx, req, params), nil
