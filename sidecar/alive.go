@@ -3,8 +3,6 @@ package sidecar
 import (
 	"fmt"
 	"time"
-
-	"pannier"
 )
 
 // codeLooksOverdue is the code of the condition that /livez says no.
@@ -30,7 +28,7 @@ func alive(now, last time.Time, resync time.Duration) error {
 
 // alive says whether a restart would help: the sidecar no longer scans what it watches, or clients find no socket.
 func (c *core) alive() error {
-	if err := c.socketLost(); err != nil {
+	if err := c.listeners.lost(); err != nil {
 		return err
 	}
 	return c.overdue()
@@ -39,32 +37,8 @@ func (c *core) alive() error {
 // overdue says whether the sidecar still scans what it watches.
 func (c *core) overdue() error {
 	var last time.Time
-	if at := c.lastScan.Load(); at != nil && c.watched() {
+	if at := c.scans.last.Load(); at != nil && c.watched() {
 		last = *at
 	}
 	return alive(time.Now(), last, c.settings.Watch.Resync)
-}
-
-// overdueConditions report in health what /livez reports.
-func (c *core) overdueConditions() []pannier.Condition {
-	err := c.overdue()
-	if err == nil {
-		return nil
-	}
-	return []pannier.Condition{{
-		Code: codeLooksOverdue, Severity: pannier.SeverityError, Subject: c.settings.Workspace, Message: err.Error(),
-		Hint: "see whether the disk of the workspace answers; where it does, restart the sidecar",
-	}}
-}
-
-// socketConditions say that clients find no socket of this process.
-func (c *core) socketConditions() []pannier.Condition {
-	err := c.socketLost()
-	if err == nil {
-		return nil
-	}
-	return []pannier.Condition{{
-		Code: "socket_lost", Severity: pannier.SeverityError, Subject: c.settings.Socket.Path, Message: err.Error(),
-		Hint: "remove what stands in the way; the sidecar tries again each second, and keeps the connections that it has",
-	}}
 }

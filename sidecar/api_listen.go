@@ -85,10 +85,6 @@ func (a *apiListener) checkPage(module string) error {
 	return nil
 }
 
-func (a *apiListener) serve(ctx context.Context, h *api.Handler) error {
-	return api.ServeTCP(ctx, a, h.OverTCP(a.tokens.current, a.browsers), a.log, a.run)
-}
-
 // run has exporter-toolkit serve with the TLS of its file. The passwords in that file are those of the users of metrics,
 // in the header that the token comes in; the toolkit asks for them in a handler that it puts before ours, and that is taken
 // away again before the first connection. Its limit of requests goes with it.
@@ -96,18 +92,15 @@ func (a *apiListener) run(server *http.Server, ln net.Listener) error {
 	handler, base := server.Handler, server.BaseContext
 	server.BaseContext = func(serving net.Listener) context.Context {
 		server.Handler = handler
-		a.begin(serving == ln) // with TLS it is a listener around ours
+		plain := serving == ln // with TLS it is a listener around ours
+		a.plain.Store(plain)
+		a.log.Info("serving the API", "address", a.Addr().String(), "tls", !plain)
+		if a.exposed() {
+			a.log.Warn("the API is served without TLS; tokens can be read on the network", "address", a.Addr().String())
+		}
 		return base(serving)
 	}
 	return web.Serve(ln, server, &web.FlagConfig{WebConfigFile: &a.webConfig}, slog.New(toolkitLog{a.log}))
-}
-
-func (a *apiListener) begin(plain bool) {
-	a.plain.Store(plain)
-	a.log.Info("serving the API", "address", a.Addr().String(), "tls", !plain)
-	if a.exposed() {
-		a.log.Warn("the API is served without TLS; tokens can be read on the network", "address", a.Addr().String())
-	}
 }
 
 // exposed reports whether tokens go over a network in the clear.

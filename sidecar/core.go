@@ -3,7 +3,6 @@ package sidecar
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"runtime"
@@ -42,41 +41,49 @@ type core struct {
 	platforms   *publishers
 	events      *journal.Queue
 	changes     OpenChanges
-	// socketLost returns why clients find no socket, nil where they do.
-	socketLost func() error
+	listeners   *listeners
 
-	probes    net.Listener     // nil where metrics and probes are not served over TCP
-	tcp       *apiListener     // nil where the API is not served over TCP
 	systemd   *systemdNotifier // nil where systemd did not start this process
 	takeovers registry.Takeovers
-	reported  atomic.Bool               // the first snapshot was reported
-	announced pannier.Digest            // of the newest skill_catalog_updated; belongs to report
-	lastScan  atomic.Pointer[time.Time] // when the last scan ended, nil before the first
-	lastBatch atomic.Uint64             // the Seq of the batch that was taken in last
-	batchDone chan struct{}             // has a value after a batch was taken in
 	memory    memory.Releaser
 	parts     []openPart // of modules
+	scans     scanProgress
 	ofSkills  atomic.Pointer[skillsHealth]
 }
 
+// scanProgress is how far scans have come.
+type scanProgress struct {
+	reported  atomic.Bool               // the first snapshot was reported
+	announced pannier.Digest            // of the newest skill_catalog_updated; belongs to report
+	last      atomic.Pointer[time.Time] // when the last scan ended, nil before the first
+	batch     atomic.Uint64             // the Seq of the batch that was taken in last
+	done      chan struct{}             // has a value after a batch was taken in
+}
+
 // run runs the parts that the way from the disk to the platforms is made of.
-func (c *core) run(all *tasks, hangups <-chan os.Signal) {
-	all.run("watcher", c.watcher.Run)
-	all.run("batches", func(ctx context.Context) error { c.processBatches(ctx); return nil })
-	all.run("recovery", c.changes.Recover)
-	all.run("contents", func(ctx context.Context) error { c.contents.Run(ctx); return nil })
+func (c *core) run(ctx context.Context, all *tasks, hangups <-chan os.Signal) {
+	all.run(ctx, "watcher", c.watcher.Run)
+	all.run(ctx, "batches", func(ctx context.Context) error { c.processBatches(ctx); return nil })
+	all.run(ctx, "recovery", c.changes.Recover)
+	all.run(ctx, "contents", func(ctx context.Context) error { c.contents.Run(ctx); return nil })
 	if c.settings.Scan != config.ScanOff {
-		all.run("security scans", func(ctx context.Context) error { c.contents.RunScans(ctx); return nil })
+		all.run(ctx, "security scans", func(ctx context.Context) error { c.contents.RunScans(ctx); return nil })
 	}
-	all.run("hangups", func(ctx context.Context) error { c.rescanOnHangup(ctx, hangups); return nil })
-	all.run("touches", func(ctx context.Context) error { c.fingerprintTouched(ctx); return nil })
-	all.run("announcements", func(ctx context.Context) error { c.announce(ctx); return nil })
-	all.run("uploads", c.changes.ExpireUploads)
-	all.run("systemd", func(ctx context.Context) error { c.notifySystemd(ctx); return nil })
-	all.run("platforms", c.platforms.run)
+	all.run(ctx, "hangups", func(ctx context.Context) error { c.rescanOnHangup(ctx, hangups); return nil })
+	all.run(ctx, "touches", func(ctx context.Context) error { c.fingerprintTouched(ctx); return nil })
+	all.run(ctx, "announcements", func(ctx context.Context) error { c.announce(ctx); return nil })
+	all.run(ctx, "uploads", c.changes.ExpireUploads)
+	all.run(ctx, "systemd", func(ctx context.Context) error {
+		c.awaitWatched(ctx)
+		snapshots, cancel := c.registry.Subscribe()
+		defer cancel()
+		c.systemd.follow(ctx, snapshots, c.alive)
+		return nil
+	})
+	all.run(ctx, "platforms", c.platforms.run)
 	for _, p := range c.parts {
 		if p.Run != nil {
-			all.run(p.name, p.Run)
+			all.run(ctx, p.name, p.Run)
 		}
 	}
 }
@@ -85,7 +92,8 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 	s := opts.Settings
 	o := state.registryOptions()
 	o.Registerer = reg
-	c := &core{engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: state, scanMetrics: newScanMetrics(reg), stats: newStats(), batchDone: make(chan struct{}, 1)}
+	c := &core{engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: state, scanMetrics: newScanMetrics(reg), stats: newStats()}
+	c.scans.done = make(chan struct{}, 1)
 	memory.Limit()
 	c.loader.Restore(state.parsed.read(), state.parsed.key)
 	if c.private = opts.Private; !c.private { // systemd started the host
@@ -104,7 +112,7 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 	}
 	to.tried = c.stats.pushed
 	to.settling = func(offered pannier.Digest) bool {
-		return !c.watcher.Quiet(c.lastBatch.Load()) || c.cards.get(c.registry.Current()).Digest != offered
+		return !c.watcher.Quiet(c.scans.batch.Load()) || c.cards.get(c.registry.Current()).Digest != offered
 	}
 	c.platforms, err = newPublishers(s, to, c.events.Emit, reg, log)
 	if err != nil {
@@ -195,11 +203,11 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 	}
 	now := time.Now()
 	took := now.Sub(start)
-	c.lastScan.Store(&now)
+	c.scans.last.Store(&now)
 	c.watcher.Watch(watch)
 	c.watcher.RevisitAt(c.nextWake())
-	c.lastBatch.Store(b.Seq)
-	signal(c.batchDone)
+	c.scans.batch.Store(b.Seq)
+	signal(c.scans.done)
 	changed := before == nil || before.Version != after.Version
 	c.scanMetrics.observe(b.Trigger, changed, took, after.Problems)
 	c.stats.reloaded(took)
@@ -234,7 +242,7 @@ func isDone(closed <-chan struct{}) bool {
 
 // isReady reports whether all of the workspace is watched and the journal has the first catalog, so that no event about a turn of a
 // client that waits for this comes before it.
-func (c *core) isReady() bool { return c.watched() && c.reported.Load() }
+func (c *core) isReady() bool { return c.watched() && c.scans.reported.Load() }
 
 // awaitWatched waits until all of the workspace is watched, or ctx is done.
 func (c *core) awaitWatched(ctx context.Context) {
@@ -298,8 +306,8 @@ func (c *core) nextWake() time.Time {
 func (c *core) report(before, s *pannier.Snapshot) {
 	update, transitions := registry.Diff(before, s, c.rules), registry.Transitions(before, s)
 	c.logReport(before, s, update.Changed, transitions)
-	if !isPassing(update, s, c.announced) {
-		c.announced = update.Digest
+	if !isPassing(update, s, c.scans.announced) {
+		c.scans.announced = update.Digest
 		c.events.Emit(pannier.EventCatalogUpdated, update)
 	}
 	logSkills(c.log, before, s) // before the events: see terminalLog.reported

@@ -20,7 +20,7 @@ const embeddedURL = "http://localhost"
 // embedPlatform starts a development platform in this process, seeds the workspace in it, and returns how to reach it. No
 // other process can reach it, and the token never leaves this one. The platform keeps nothing over a restart, so there is
 // no outbox.
-func embedPlatform(all *tasks, s config.Settings, log hclog.Logger) (remote, error) {
+func embedPlatform(ctx context.Context, all *tasks, s config.Settings, log hclog.Logger) (remote, error) {
 	devPlatform := dev.New(dev.Options{Logger: log, RateLimit: dev.RateLimit})
 	workspace := s.Platforms[0].WorkspaceID
 	token, err := devPlatform.Seed(workspace, "")
@@ -29,7 +29,7 @@ func embedPlatform(all *tasks, s config.Settings, log hclog.Logger) (remote, err
 		return remote{}, &Error{Message: "embedded platform: " + err.Error(), Hint: "give a UUID with --workspace-id, a platform with --platform-url, or push nothing with --platform-url=off"}
 	}
 	ln := newPipeListener()
-	all.run("development platform", func(ctx context.Context) error {
+	all.run(ctx, "development platform", func(ctx context.Context) error {
 		return devPlatform.Serve(ctx, devPlatform.Server(), ln)
 	})
 	log.Info(EmbeddedPlatform+", reachable in this process only", "workspace_id", workspace)

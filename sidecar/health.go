@@ -83,15 +83,21 @@ func (c *core) health() pannier.Health {
 	if c.watched() { // what watches lack is known after they are armed
 		h.Conditions = append(h.Conditions, c.watchConditions(h.Watch)...)
 	}
-	h.Conditions = append(h.Conditions, c.overdueConditions()...)
-	h.Conditions = append(h.Conditions, c.socketConditions()...)
+	if err := c.overdue(); err != nil { // as /livez reports
+		h.Conditions = append(h.Conditions, condition(codeLooksOverdue, pannier.SeverityError, c.settings.Workspace, err.Error(),
+			"see whether the disk of the workspace answers; where it does, restart the sidecar"))
+	}
+	if err := c.listeners.lost(); err != nil {
+		h.Conditions = append(h.Conditions, condition("socket_lost", pannier.SeverityError, c.settings.Socket.Path, err.Error(),
+			"remove what stands in the way; the sidecar tries again each second, and keeps the connections that it has"))
+	}
 	for _, p := range c.restartNeeded() {
 		h.Conditions = append(h.Conditions, problemCondition(p))
 	}
 	h.Conditions = append(h.Conditions, c.state.conditions()...)
 	h.Conditions = append(h.Conditions, c.changes.Conditions()...)
 	h.Conditions = append(h.Conditions, capacityConditions(api.CapacityNow())...)
-	h.Conditions = append(h.Conditions, c.tcp.conditions()...)
+	h.Conditions = append(h.Conditions, c.listeners.tcp.conditions()...)
 	for _, p := range c.parts {
 		if p.Conditions != nil {
 			h.Conditions = append(h.Conditions, p.Conditions()...)

@@ -81,7 +81,10 @@ func validateWebConfig(path string) error {
 // serveProbes answers on a TCP listener until ctx is done, gives requests under way a moment to end, and closes it.
 func serveProbes(ctx context.Context, ln net.Listener, h http.Handler, webConfig string, log hclog.Logger) error {
 	server := &http.Server{
-		Handler:           withoutBodies(h),
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			api.DropBody(w, r) // no request here needs one
+			h.ServeHTTP(w, r)
+		}),
 		ReadHeaderTimeout: probeTimeout, ReadTimeout: probeTimeout, WriteTimeout: 10 * probeTimeout, IdleTimeout: probeIdle,
 		MaxHeaderBytes: 32 << 10,
 		ErrorLog:       log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}),
@@ -107,14 +110,6 @@ func serveProbes(ctx context.Context, ln net.Listener, h http.Handler, webConfig
 		return nil
 	}
 	return err
-}
-
-// withoutBodies answers requests without their bodies: no request here needs one.
-func withoutBodies(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		api.DropBody(w, r)
-		h.ServeHTTP(w, r)
-	})
 }
 
 // toolkitLog hands what exporter-toolkit logs to the sidecar's logger. Its announcements are details there; a web
@@ -182,10 +177,13 @@ func capacityConditions(now api.Capacity) []pannier.Condition {
 func socketError(err error, s config.Settings) error {
 	e := &Error{Message: err.Error()}
 	lock := s.Socket.Path + ".lock"
+	failed, _ := errors.AsType[*fs.PathError](err)
+	_, noLock := os.Lstat(lock)
+	there, noFile := os.Lstat(s.Socket.Path)
 	switch {
 	case errors.Is(err, api.ErrInUse):
 		e.Hint = "another sidecar may run for a workspace already; give this one a socket of its own with --socket"
-	case errors.Is(err, os.ErrPermission) && failedAt(err, lock) && exists(lock):
+	case errors.Is(err, os.ErrPermission) && failed != nil && failed.Path == lock && noLock == nil:
 		e.Hint = fmt.Sprintf("a sidecar of another user made %s; where none runs any more, remove it, or choose another path with --socket", lock)
 	case errors.Is(err, os.ErrPermission):
 		e.Hint = fmt.Sprintf("make %s writable for this user, or choose another path with --socket", s.Socket.Path)
@@ -193,24 +191,8 @@ func socketError(err error, s config.Settings) error {
 		e.Hint = "the file system can only be read; mount one there that can be written, such as an emptyDir, or choose another path with --socket"
 	case errors.Is(err, syscall.ENOTDIR):
 		e.Hint = "a part of the path is a file, not a directory; choose another path with --socket"
-	case otherFile(s.Socket.Path):
+	case noFile == nil && there.Mode().Type() != fs.ModeSocket:
 		e.Hint = fmt.Sprintf("remove %s if it is not needed, or choose another path with --socket", s.Socket.Path)
 	}
 	return e
-}
-
-func failedAt(err error, path string) bool {
-	failed, ok := errors.AsType[*fs.PathError](err)
-	return ok && failed.Path == path
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
-
-// otherFile reports whether something else than a socket is at path.
-func otherFile(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.Mode().Type() != fs.ModeSocket
 }

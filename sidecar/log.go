@@ -69,11 +69,11 @@ func (c *core) logReport(before, s *pannier.Snapshot, changed []string, transiti
 	if before == nil {
 		counts := countStates(s)
 		fields := []any{"skills", len(s.Entries), "usable", counts[pannier.StateEligible], "took", time.Since(startedAt), "socket", c.settings.Socket.Path}
-		if c.probes != nil {
-			fields = append(fields, "metrics", fmt.Sprintf("http://%s/metrics", c.probes.Addr()))
+		if c.listeners.probes != nil {
+			fields = append(fields, "metrics", fmt.Sprintf("http://%s/metrics", c.listeners.probes.Addr()))
 		}
-		if c.tcp != nil {
-			fields = append(fields, "api", c.tcp.Addr().String())
+		if c.listeners.tcp != nil {
+			fields = append(fields, "api", c.listeners.tcp.Addr().String())
 		}
 		pushes, _ := c.platforms.health()
 		for _, push := range pushes {

@@ -119,7 +119,7 @@ func (c *core) announce(ctx context.Context) {
 	p := &pusher{
 		pacing: pacing{debounce: c.settings.Watch.Debounce, maxWait: c.settings.Watch.MaxWait},
 		card:   func(s *pannier.Snapshot) pannier.Digest { return c.cards.get(s).Digest },
-		offer:  c.offer, quiet: func() bool { return c.watcher.Quiet(c.lastBatch.Load()) },
+		offer:  c.offer, quiet: func() bool { return c.watcher.Quiet(c.scans.batch.Load()) },
 	}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -136,7 +136,7 @@ func (c *core) announce(ctx context.Context) {
 			return
 		case s := <-snapshots:
 			c.report(before, s)
-			c.reported.Store(true)
+			c.scans.reported.Store(true)
 			p.put(s, time.Now())
 			before = s
 		case <-read:
@@ -147,7 +147,7 @@ func (c *core) announce(ctx context.Context) {
 			if armed = nil; before != nil {
 				c.offer(before)
 			}
-		case <-c.batchDone: // the tree may be quiet now
+		case <-c.scans.done: // the tree may be quiet now
 		case <-timer.C:
 		}
 	}

@@ -22,28 +22,22 @@ func (c *core) requestRescan() (seq uint64) {
 	return c.watcher.Rescan()
 }
 
-// rescanOnHangup scans everything again at each SIGHUP.
+// rescanOnHangup scans everything again at each SIGHUP, and notifies systemd when that begins and ends.
 func (c *core) rescanOnHangup(ctx context.Context, hangups <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-hangups:
-			c.log.Info("scanning everything again", "cause", "SIGHUP")
-			c.rescanNotified(ctx)
 		}
-	}
-}
-
-// rescanNotified scans everything again, and notifies systemd when it begins and ends. Before the sidecar is ready
-// there is nothing to load again.
-func (c *core) rescanNotified(ctx context.Context) {
-	if c.registry.Current() == nil || !c.watched() {
-		c.requestRescan()
-		return
-	}
-	done := c.systemd.reloading()
-	if _, err := c.registry.Wait(ctx, c.requestRescan()); err == nil {
-		done()
+		c.log.Info("scanning everything again", "cause", "SIGHUP")
+		if c.registry.Current() == nil || !c.watched() { // before the sidecar is ready there is nothing to load again
+			c.requestRescan()
+			continue
+		}
+		done := c.systemd.reloading()
+		if _, err := c.registry.Wait(ctx, c.requestRescan()); err == nil {
+			done()
+		}
 	}
 }

@@ -60,13 +60,6 @@ func (on *listeners) serve(ctx context.Context, h http.Handler, log hclog.Logger
 	return api.Serve(ctx, on.socket, h, log)
 }
 
-// keepSocket listens anew where the file of the socket is removed, until ctx is done.
-func (on *listeners) keepSocket(ctx context.Context, log hclog.Logger) {
-	if on.socket != nil {
-		on.socket.Watch(ctx, log)
-	}
-}
-
 func (on *listeners) close() {
 	if on.private != nil {
 		on.private.Close()
@@ -203,23 +196,26 @@ func checkWorkspace(s config.Settings) error {
 func (s *Sidecar) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	s.tasks, s.startup = newTasks(ctx), newStartupHandler(s.Settings, s.Build, s.reg, s.listeners.lost)
-	s.tasks.run("socket", func(ctx context.Context) error {
+	s.tasks, ctx = newTasks(ctx)
+	s.startup = newStartupHandler(s.Settings, s.Build, s.reg, s.listeners.lost)
+	s.tasks.run(ctx, "socket", func(ctx context.Context) error {
 		return s.listeners.serve(ctx, s.startup, s.log.Named("api"))
 	})
-	s.tasks.run("socket file", func(ctx context.Context) error { s.listeners.keepSocket(ctx, s.log.Named("api")); return nil })
+	if s.listeners.socket != nil {
+		s.tasks.run(ctx, "socket file", func(ctx context.Context) error { s.listeners.socket.Watch(ctx, s.log.Named("api")); return nil })
+	}
 	if s.listeners.probes != nil {
-		s.tasks.run("listen", func(ctx context.Context) error {
+		s.tasks.run(ctx, "listen", func(ctx context.Context) error {
 			return serveProbes(ctx, s.listeners.probes, s.startup.probes(), s.Settings.TCP.WebConfig, s.log.Named("listen"))
 		})
 	}
-	s.tasks.run("start", s.start)
-	left, err := s.tasks.wait(shutdownTimeout)
+	s.tasks.run(ctx, "start", s.start)
+	left, err := s.tasks.wait(ctx, shutdownTimeout)
 	if len(left) > 0 {
 		s.log.Warn("not everything has ended, perhaps because a disk does not answer; ending without it", "left", left, "after", shutdownTimeout)
 	}
 	s.closeState(len(left) == 0)
-	s.log.Info("stopped", "cause", context.Cause(s.tasks.ctx))
+	s.log.Info("stopped", "cause", context.Cause(ctx))
 	return err
 }
 
@@ -245,10 +241,10 @@ func (s *Sidecar) start(ctx context.Context) error {
 		return err
 	}
 	s.state.Store(state)
-	s.tasks.run("state", state.watchPlace)
+	s.tasks.run(ctx, "state", state.watchPlace)
 	to := remote{outbox: state.outbox(), stale: !state.clean}
 	if s.Settings.Platforms[0].URL == "" {
-		if to, err = embedPlatform(s.tasks, s.Settings, s.log); err != nil {
+		if to, err = embedPlatform(ctx, s.tasks, s.Settings, s.log); err != nil {
 			return err
 		}
 	}
@@ -256,17 +252,19 @@ func (s *Sidecar) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.socketLost, c.probes, c.tcp = s.listeners.lost, s.listeners.probes, s.listeners.tcp
+	c.listeners = s.listeners
 	handler, err := c.handler(s.reg, s.startup.metrics, s.Options)
 	if err != nil {
 		return err
 	}
 	s.startup.open(c, handler)
-	if c.tcp != nil {
-		s.tasks.run("tcp", func(ctx context.Context) error { return c.tcp.serve(ctx, handler) })
+	if tcp := s.listeners.tcp; tcp != nil {
+		s.tasks.run(ctx, "tcp", func(ctx context.Context) error {
+			return api.ServeTCP(ctx, tcp, handler.OverTCP(tcp.tokens.current, tcp.browsers), tcp.log, tcp.run)
+		})
 	}
 	s.log.Info(LogServing, "workspace", s.Settings.Workspace, "workspace_id", s.Settings.WorkspaceID, "socket", s.Settings.Socket.Path, "version", s.Build.Version)
-	c.run(s.tasks, s.Hangups)
+	c.run(ctx, s.tasks, s.Hangups)
 	return nil
 }
 

@@ -83,7 +83,13 @@ func (s *startupHandler) choose(r *http.Request) http.Handler {
 	switch r.URL.Path {
 	case "/healthz", "/readyz", "/livez": // they answer with the state of now
 	default:
-		s.await(r)
+		late := time.NewTimer(startTimeout)
+		defer late.Stop()
+		select {
+		case <-s.begun:
+		case <-late.C:
+		case <-r.Context().Done():
+		}
 	}
 	if h := s.handler.Load(); h != nil {
 		return h
@@ -97,17 +103,6 @@ func (s *startupHandler) choose(r *http.Request) http.Handler {
 		later.Method, later.URL.Path, later.URL.RawPath, later.URL.RawQuery = http.MethodGet, "/readyz", "", ""
 		s.early.ServeHTTP(w, later)
 	})
-}
-
-// await waits for the sidecar, for a moment.
-func (s *startupHandler) await(r *http.Request) {
-	late := time.NewTimer(startTimeout)
-	defer late.Stop()
-	select {
-	case <-s.begun:
-	case <-late.C:
-	case <-r.Context().Done():
-	}
 }
 
 // snapshot returns the newest snapshot, nil before the first.

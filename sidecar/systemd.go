@@ -87,7 +87,11 @@ func (n *systemdNotifier) follow(ctx context.Context, snapshots <-chan *pannier.
 			n.notify(state + status(s))
 			state = ""
 		case <-ticks:
-			n.feedWatchdog(alive())
+			if err := alive(); err != nil { // a restart would help
+				n.log.Error("systemd watchdog not fed", "error", err)
+			} else {
+				n.notify(daemon.SdNotifyWatchdog)
+			}
 		}
 	}
 }
@@ -103,15 +107,6 @@ func status(s *pannier.Snapshot) string {
 	return fmt.Sprintf("STATUS=%d of %d skills can be used, snapshot %d", usable, len(s.Entries), s.Version)
 }
 
-// feedWatchdog keeps the watchdog quiet, unless a restart would help.
-func (n *systemdNotifier) feedWatchdog(dead error) {
-	if dead != nil {
-		n.log.Error("systemd watchdog not fed", "error", dead)
-		return
-	}
-	n.notify(daemon.SdNotifyWatchdog)
-}
-
 // reloading reports that a reload began, and returns a function that reports its end. The time is what Type=notify-reload
 // asks for.
 func (n *systemdNotifier) reloading() (done func()) {
@@ -124,12 +119,4 @@ func (n *systemdNotifier) reloading() (done func()) {
 	}
 	n.notify(fmt.Sprintf("%s\nMONOTONIC_USEC=%d", daemon.SdNotifyReloading, now.Nano()/int64(time.Microsecond)))
 	return func() { n.notify(daemon.SdNotifyReady) }
-}
-
-// notifySystemd tells systemd how the sidecar is until ctx is done.
-func (c *core) notifySystemd(ctx context.Context) {
-	c.awaitWatched(ctx)
-	snapshots, cancel := c.registry.Subscribe()
-	defer cancel()
-	c.systemd.follow(ctx, snapshots, c.alive)
 }

@@ -20,28 +20,27 @@ const closeTimeout = time.Second
 // tasks are the goroutines of a sidecar, by name. The first that fails ends them all.
 type tasks struct {
 	group *errgroup.Group
-	ctx   context.Context // done when the parts have to end
 
 	mu      sync.Mutex
 	running []string
 	failed  error // of the first part that failed
 }
 
-func newTasks(ctx context.Context) *tasks {
-	t := &tasks{}
-	t.group, t.ctx = errgroup.WithContext(ctx)
-	return t
+// newTasks returns no tasks yet, and the context to run them with, which is done when they have to end.
+func newTasks(ctx context.Context) (*tasks, context.Context) {
+	group, ctx := errgroup.WithContext(ctx)
+	return &tasks{group: group}, ctx
 }
 
-// run runs a part in a goroutine of its own, until the context that it gets is done. That it was interrupted by that, in the
+// run runs a part in a goroutine of its own, until ctx is done. That it was interrupted by that, in the
 // midst of its start for instance, is not a failure.
-func (t *tasks) run(name string, f func(context.Context) error) {
+func (t *tasks) run(ctx context.Context, name string, f func(context.Context) error) {
 	t.mu.Lock()
 	t.running = append(t.running, name)
 	t.mu.Unlock()
 	t.group.Go(func() error {
-		err := f(t.ctx)
-		if t.ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err := f(ctx)
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 			err = nil
 		}
 		t.mu.Lock()
@@ -57,7 +56,7 @@ func (t *tasks) run(name string, f func(context.Context) error) {
 
 // wait returns once all parts have ended, or timeout after they had to, with the names of those that have not ended,
 // sorted, and the error of the first that failed.
-func (t *tasks) wait(timeout time.Duration) (left []string, err error) {
+func (t *tasks) wait(ctx context.Context, timeout time.Duration) (left []string, err error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -65,7 +64,7 @@ func (t *tasks) wait(timeout time.Duration) (left []string, err error) {
 	}()
 	select {
 	case <-ended:
-	case <-t.ctx.Done():
+	case <-ctx.Done():
 		within(timeout, ended)
 	}
 	t.mu.Lock()

@@ -25,8 +25,8 @@ func TestPartsThatAreInterrupted(t *testing.T) {
 		{"well", true, nil, nil},
 	} {
 		ctx, end := context.WithCancel(t.Context())
-		p := newTasks(ctx)
-		p.run("start", func(ctx context.Context) error {
+		p, ctx := newTasks(ctx)
+		p.run(ctx, "start", func(ctx context.Context) error {
 			if tt.ended {
 				<-ctx.Done()
 			}
@@ -35,19 +35,19 @@ func TestPartsThatAreInterrupted(t *testing.T) {
 		if tt.ended {
 			end()
 		}
-		left, err := p.wait(fixture.Patience)
+		left, err := p.wait(ctx, fixture.Patience)
 		end()
 		if !errors.Is(err, tt.result) || tt.result == nil && err != nil || len(left) > 0 {
 			t.Errorf("%s: %v, %q left, want %v", tt.name, err, left, tt.result)
 		}
 	}
-	p := newTasks(t.Context())
-	p.run("first", func(context.Context) error { return broken })
-	p.run("second", func(ctx context.Context) error {
+	p, ctx := newTasks(t.Context())
+	p.run(ctx, "first", func(context.Context) error { return broken })
+	p.run(ctx, "second", func(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	if _, err := p.wait(fixture.Patience); !errors.Is(err, broken) {
+	if _, err := p.wait(ctx, fixture.Patience); !errors.Is(err, broken) {
 		t.Errorf("%v, want what has ended the others", err)
 	}
 }

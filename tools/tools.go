@@ -52,21 +52,36 @@ type Files struct {
 	Manifest  []pannier.ToolFile // of files that were read for a call
 }
 
-// Options are what a [Service] composes. All but those marked optional are needed.
-type Options struct {
-	// Snapshot returns the newest snapshot, nil before the first. Plan returns its accepted and its excluded tools.
-	Snapshot func() *pannier.Snapshot
-	Plan     func(*pannier.Snapshot) ([]pannier.RuntimeTool, []pannier.ExcludedTool)
+// Contents are what is known of the files of skills.
+type Contents struct {
 	// Read returns the files of a skill as they are now. Known returns what is known of them without reading.
 	Read  func(context.Context, *pannier.Skill) (Files, error)
 	Known func(*pannier.Skill) Files
 	// Scanned returns the result of the security scan of a skill with a fingerprint, nil for none.
 	Scanned func(*pannier.Skill, pannier.Digest) *pannier.ScanSummary
+	// Directory returns the absolute directory of a skill as the runner sees it.
+	Directory func(*pannier.Skill) string
+}
+
+// Limits are what a call may use.
+type Limits struct {
+	Sandbox     string // one of the Sandbox constants of package pannier
+	Network     bool
+	Env         []string
+	ProjectDirs []string // clean absolute directories
+	Timeout     time.Duration
+	Bounds      pannier.ToolBounds
+}
+
+// Options are what a [Service] composes. All but those marked optional are needed.
+type Options struct {
+	// Snapshot returns the newest snapshot, nil before the first. Plan returns its accepted and its excluded tools.
+	Snapshot func() *pannier.Snapshot
+	Plan     func(*pannier.Snapshot) ([]pannier.RuntimeTool, []pannier.ExcludedTool)
+	Contents
 	// Secrets reports whether the declaration of an http tool of a skill sends a secret; the error says which one it may not send.
 	// It is optional.
 	Secrets func(skill string, declaration json.RawMessage) (sent bool, err error)
-	// Directory returns the absolute directory of a skill as the runner sees it.
-	Directory func(*pannier.Skill) string
 	// Where says which runner the settings ask for: none, agent or self. Runner starts programs, HTTP sends requests; both are
 	// nil where there is none.
 	Where        string
@@ -76,15 +91,11 @@ type Options struct {
 	// Mask replaces secrets in a text; optional.
 	Mask func(string) string
 
-	Enabled, Network bool
+	Enabled bool
 	// RecordArguments says that events have the arguments.
 	RecordArguments bool
-	Sandbox         string // one of the Sandbox constants of package pannier
-	Env             []string
-	ProjectDirs     []string // clean absolute directories
-	Timeout         time.Duration
 	MaxCalls        int
-	Bounds          pannier.ToolBounds
+	Limits
 
 	Registerer prometheus.Registerer // optional
 	Logger     hclog.Logger          // optional

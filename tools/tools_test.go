@@ -97,20 +97,24 @@ func newBench() *bench {
 	b.options = tools.Options{
 		Snapshot: func() *pannier.Snapshot { return b.snapshot },
 		Plan:     resolve.Rules{Tooling: resolve.ToolRules{Enabled: true, Scripts: true}}.Tools,
-		Read: func(context.Context, *pannier.Skill) (tools.Files, error) {
-			return tools.Files{Fingerprint: b.print, LinkedOut: b.linked, Manifest: b.files}, nil
+		Contents: tools.Contents{
+			Read: func(context.Context, *pannier.Skill) (tools.Files, error) {
+				return tools.Files{Fingerprint: b.print, LinkedOut: b.linked, Manifest: b.files}, nil
+			},
+			Known:     func(*pannier.Skill) tools.Files { return tools.Files{Fingerprint: b.known, LinkedOut: b.linked} },
+			Scanned:   func(*pannier.Skill, pannier.Digest) *pannier.ScanSummary { return b.scan },
+			Directory: func(*pannier.Skill) string { return "/w/skills/a" },
 		},
-		Known:     func(*pannier.Skill) tools.Files { return tools.Files{Fingerprint: b.known, LinkedOut: b.linked} },
-		Scanned:   func(*pannier.Skill, pannier.Digest) *pannier.ScanSummary { return b.scan },
-		Directory: func(*pannier.Skill) string { return "/w/skills/a" },
-		Where:     "self", Runner: b, HTTP: b, Audit: b, Enabled: true, Sandbox: pannier.SandboxRequired, Env: []string{"LANG", "KEY", "HOME"},
+		Where: "self", Runner: b, HTTP: b, Audit: b, Enabled: true,
+		Limits: tools.Limits{
+			Sandbox: pannier.SandboxRequired, Env: []string{"LANG", "KEY", "HOME"}, Timeout: 20 * time.Second, Bounds: pannier.ToolBounds{OutputBytes: 1 << 20},
+		},
 		Emit: func(_ pannier.EventType, data any) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.events = append(b.events, data.(pannier.SkillToolCalled))
 		},
-		Mask: func(text string) string { return strings.ReplaceAll(text, "hunter2", "[masked]") }, Timeout: 20 * time.Second, MaxCalls: 2,
-		Bounds: pannier.ToolBounds{OutputBytes: 1 << 20},
+		Mask: func(text string) string { return strings.ReplaceAll(text, "hunter2", "[masked]") }, MaxCalls: 2,
 	}
 	return b
 }

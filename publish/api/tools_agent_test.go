@@ -31,14 +31,16 @@ func proxyTools(timeout time.Duration) *tools.Service {
 		Plan: func(*pannier.Snapshot) ([]pannier.RuntimeTool, []pannier.ExcludedTool) {
 			return []pannier.RuntimeTool{tool}, nil
 		},
-		Read: func(context.Context, *pannier.Skill) (tools.Files, error) {
-			return tools.Files{Fingerprint: pannier.DigestOf(nil), Manifest: []pannier.ToolFile{{Path: "SKILL.md"}}}, nil
+		Contents: tools.Contents{
+			Read: func(context.Context, *pannier.Skill) (tools.Files, error) {
+				return tools.Files{Fingerprint: pannier.DigestOf(nil), Manifest: []pannier.ToolFile{{Path: "SKILL.md"}}}, nil
+			},
+			Known: func(*pannier.Skill) tools.Files { return tools.Files{} },
+			Scanned: func(*pannier.Skill, pannier.Digest) *pannier.ScanSummary {
+				return &pannier.ScanSummary{Decision: pannier.ScanAllow}
+			},
 		},
-		Known: func(*pannier.Skill) tools.Files { return tools.Files{} },
-		Scanned: func(*pannier.Skill, pannier.Digest) *pannier.ScanSummary {
-			return &pannier.ScanSummary{Decision: pannier.ScanAllow}
-		},
-		Audit: unaudited{}, Enabled: true, Timeout: timeout, MaxCalls: 64, Bounds: pannier.ToolBounds{OutputBytes: 1 << 16},
+		Audit: unaudited{}, Enabled: true, MaxCalls: 64, Limits: tools.Limits{Timeout: timeout, Bounds: pannier.ToolBounds{OutputBytes: 1 << 16}},
 	})
 }
 

@@ -43,18 +43,29 @@ const (
 
 func open(h sidecar.Host) (sidecar.Part, error) {
 	t, log := h.Settings.Tools, h.Logger.ResetNamed("")
-	requests := newRequests(t)
+	ho := httptool.Options{Allow: t.HTTPAllow}
+	for _, secret := range t.Secrets {
+		ho.Secrets = append(ho.Secrets, httptool.Secret{
+			Name: secret.Name, Host: secret.Host, Skills: secret.Skills, Read: func() (string, error) { return readSecret(secret) },
+		})
+	}
+	requests := requests{httptool.New(ho)}
 	o := tools.Options{
-		Snapshot: h.Snapshot, Plan: h.RuntimeTools, Scanned: h.Contents.Scanned, Directory: h.Contents.Directory,
-		Known: func(s *pannier.Skill) tools.Files { return tools.Files(h.Contents.Known(s)) },
-		Read: func(ctx context.Context, s *pannier.Skill) (tools.Files, error) {
-			files, err := h.Contents.Read(ctx, s)
-			return tools.Files(files), err
+		Snapshot: h.Snapshot, Plan: h.RuntimeTools,
+		Contents: tools.Contents{
+			Known: func(s *pannier.Skill) tools.Files { return tools.Files(h.Contents.Known(s)) },
+			Read: func(ctx context.Context, s *pannier.Skill) (tools.Files, error) {
+				files, err := h.Contents.Read(ctx, s)
+				return tools.Files(files), err
+			},
+			Scanned: h.Contents.Scanned, Directory: h.Contents.Directory,
 		},
-		Where: t.Runner, HTTP: requests, Secrets: requests.secrets, Audit: h.Service.Audit, Emit: h.Emit,
-		Mask: scan.MaskSecrets, Enabled: t.Enabled, Network: t.Network, RecordArguments: h.Settings.TurnEvents.Text,
-		Sandbox: t.Sandbox, Env: t.Env, ProjectDirs: t.ProjectDirs, Timeout: t.Timeout, MaxCalls: maxCalls,
-		Bounds:     pannier.ToolBounds{OutputBytes: maxOutput, MemoryBytes: t.MaxMemoryBytes, Processes: maxProcesses, FileBytes: maxFile},
+		Where: t.Runner, HTTP: requests, Secrets: requests.secrets, Audit: h.Service.Audit, Emit: h.Emit, Mask: scan.MaskSecrets,
+		Enabled: t.Enabled, RecordArguments: h.Settings.TurnEvents.Text, MaxCalls: maxCalls,
+		Limits: tools.Limits{
+			Sandbox: t.Sandbox, Network: t.Network, Env: t.Env, ProjectDirs: t.ProjectDirs, Timeout: t.Timeout,
+			Bounds: pannier.ToolBounds{OutputBytes: maxOutput, MemoryBytes: t.MaxMemoryBytes, Processes: maxProcesses, FileBytes: maxFile},
+		},
 		Registerer: h.Registerer, Logger: h.Logger,
 	}
 	part := sidecar.Part{}
@@ -119,16 +130,6 @@ func endInterruptedCalls(audit service.AuditLog, log hclog.Logger) {
 
 // requests carries http tools out in the sidecar. It implements [tools.Runner].
 type requests struct{ client *httptool.Client }
-
-func newRequests(t config.Tools) requests {
-	o := httptool.Options{Allow: t.HTTPAllow}
-	for _, secret := range t.Secrets {
-		o.Secrets = append(o.Secrets, httptool.Secret{
-			Name: secret.Name, Host: secret.Host, Skills: secret.Skills, Read: func() (string, error) { return readSecret(secret) },
-		})
-	}
-	return requests{httptool.New(o)}
-}
 
 // secrets reports whether the declaration of a tool of a skill sends a secret, and says which one it may not send.
 func (q requests) secrets(skill string, declaration json.RawMessage) (bool, error) {
