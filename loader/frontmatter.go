@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"pannier"
+	"pannier/loader/repair"
 )
 
 var utf8BOM = []byte("\xef\xbb\xbf")
@@ -150,4 +151,18 @@ func linesToLF(text []byte) []byte {
 	}
 	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	return bytes.ReplaceAll(text, []byte("\r"), []byte("\n"))
+}
+
+// cutGlued finds a closing fence that text is glued to, in the text after the opening one, if it has no other within
+// the limit. What stands before it must be readable: else nothing says that it was meant to be frontmatter.
+func cutGlued(text []byte, limit int64) (parts, bool) {
+	front, rest, ok := repair.Fence(text)
+	if !ok || len(front) == 0 || int64(len(front)) > limit || checkText(front) != nil {
+		return parts{}, false
+	}
+	r, err := repair.Parse(linesToLF(front))
+	if err != nil || r.Glued || len(r.Repairs) >= repair.MaxRepairs {
+		return parts{}, false
+	}
+	return parts{front: front, body: rest, line: 2, text: text}, true
 }

@@ -144,3 +144,15 @@ func (t *tree) revisit() (at time.Time) {
 	}
 	return at
 }
+
+// appendSkills appends the skills of the tree, ordered by path in bytes.
+func (t *tree) appendSkills(skills []*pannier.Skill) []*pannier.Skill {
+	from := len(skills)
+	skills = t.top.appendSkills(skills)
+	own := skills[from:]
+	byPath := func(a, b *pannier.Skill) int { return strings.Compare(a.PathBelowRoot, b.PathBelowRoot) }
+	if !slices.IsSortedFunc(own, byPath) {
+		slices.SortFunc(own, byPath)
+	}
+	return skills
+}

@@ -3,9 +3,7 @@ package loader
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 
@@ -167,13 +165,6 @@ func (in *inspector) frontmatter() json.RawMessage {
 	return in.front.JSON()
 }
 
-// report adds a problem of a file below the skill directory, "" for the directory itself.
-func (in *inspector) report(code, file string, line int, message, hint string) {
-	in.problems = append(in.problems, pannier.Problem{
-		Code: code, Severity: pannier.SeverityWarning, Path: path.Join(in.skill.Path, file), Line: line, Message: message, Hint: hint,
-	})
-}
-
 func (in *inspector) conformance(profiles []string) map[string]pannier.Conformance {
 	s := profileInput(in.skill, in.front, in.parts)
 	s.Files, s.ReadFile = in.files, in.beginning
@@ -182,28 +173,6 @@ func (in *inspector) conformance(profiles []string) map[string]pannier.Conforman
 
 // beginning returns the first bytes of a file.
 func (in *inspector) beginning(file string) ([]byte, error) { return in.readFile(file, profileBytes) }
-
-// readFile returns at most limit bytes of a file below the skill directory.
-func (in *inspector) readFile(file string, limit int64) ([]byte, error) {
-	if err := in.ctx.Err(); err != nil {
-		return nil, err
-	}
-	f, err := in.open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.close()
-	st, err := f.stat()
-	if err != nil || !st.IsRegular() {
-		return nil, errors.New("it is " + st.KindName())
-	}
-	text := make([]byte, min(st.Size, limit))
-	n, err := io.ReadFull(f, text)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil // it has become shorter
-	}
-	return text[:n], err
-}
 
 // install returns the install specs of every dialect, and those that stand at the top as Aleph has them.
 func (in *inspector) install() []pannier.InstallSpec {

@@ -2,7 +2,9 @@ package loader
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strings"
@@ -118,7 +120,8 @@ func readTool(v yamldoc.Value) (tool pannier.Tool, fault string) {
 	config := v.Get("config")
 	switch tool.Kind {
 	case pannier.RuntimeShell:
-		if !isCommand(config.Get("command")) {
+		var command []string
+		if json.Unmarshal(config.Get("command").JSON(), &command) != nil || len(command) == 0 || command[0] == "" {
 			return tool, "it is a program, and config.command is not a list of texts that begins with its name"
 		}
 	case pannier.RuntimeHTTP:
@@ -133,12 +136,6 @@ func readTool(v yamldoc.Value) (tool pannier.Tool, fault string) {
 		}
 	}
 	return tool, ""
-}
-
-// isCommand reports whether a value is a list of texts, of which the first names a program.
-func isCommand(v yamldoc.Value) bool {
-	var command []string
-	return json.Unmarshal(v.JSON(), &command) == nil && len(command) > 0 && command[0] != ""
 }
 
 // toolFiles returns the tools that lie right in tools/ and scripts/: the functions in Python files, and executable files.
@@ -181,4 +178,33 @@ func (in *inspector) functions(f pannier.File) []pannier.Tool {
 		in.report("skill.tools.python", f.Path, fault.Line, fault.Message, "write what the decorator @tool is given as plain texts, in a file that Python can read")
 	}
 	return tools
+}
+
+// report adds a problem of a file below the skill directory, "" for the directory itself.
+func (in *inspector) report(code, file string, line int, message, hint string) {
+	in.problems = append(in.problems, pannier.Problem{
+		Code: code, Severity: pannier.SeverityWarning, Path: path.Join(in.skill.Path, file), Line: line, Message: message, Hint: hint,
+	})
+}
+
+// readFile returns at most limit bytes of a file below the skill directory.
+func (in *inspector) readFile(file string, limit int64) ([]byte, error) {
+	if err := in.ctx.Err(); err != nil {
+		return nil, err
+	}
+	f, err := in.open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	st, err := f.stat()
+	if err != nil || !st.IsRegular() {
+		return nil, errors.New("it is " + st.KindName())
+	}
+	text := make([]byte, min(st.Size, limit))
+	n, err := io.ReadFull(f, text)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // it has become shorter
+	}
+	return text[:n], err
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 
 	"pannier"
 	"pannier/internal/fsx"
@@ -16,11 +17,6 @@ import (
 // PlaceOf returns a root with the directories that its links may lead into.
 func PlaceOf(root pannier.Root) fsx.Place {
 	return fsx.Place{Path: root.Path, Targets: root.LinkTargets}
-}
-
-// mayLeadOut reports whether an error of the root says that a path leads out of it, and links may.
-func (s *treeScan) mayLeadOut(err error) bool {
-	return len(s.tree.root.LinkTargets) > 0 && fsx.EscapesRoot(err)
 }
 
 // target opens the target that holds an entry of a chain, once for each scan. It returns nil where that is none, or
@@ -48,13 +44,6 @@ func (s *treeScan) target(real string) (target *os.Root, rel string) {
 	return s.targets[at], rel
 }
 
-// inRoot reports whether a path lies in the root, by either of its names.
-func (s *treeScan) inRoot(abs string) bool {
-	_, named := below(s.tree.root.Path, abs)
-	_, within := below(s.real, abs)
-	return named || within
-}
-
 // statTarget tells of what is at the end of the way of a link. It goes no way again where that lies in a target: what is opened
 // below the target is in it, whatever link was changed meanwhile.
 func (s *treeScan) statTarget(rel, real string) (fs.FileInfo, error) {
@@ -62,24 +51,6 @@ func (s *treeScan) statTarget(rel, real string) (fs.FileInfo, error) {
 		return target.Stat(rel)
 	}
 	return s.statBeneath(rel)
-}
-
-// statBeneath tells of what a path leads to, within the root or in a target of its links.
-func (s *treeScan) statBeneath(rel string) (fs.FileInfo, error) {
-	info, err := s.root.Stat(rel)
-	if s.mayLeadOut(err) {
-		return s.place.Stat(rel)
-	}
-	return info, err
-}
-
-// statIn returns the stat of what a path leads to, as statBeneath does.
-func (s *treeScan) statIn(rel string) (fsx.Stamp, error) {
-	info, err := s.statBeneath(rel)
-	if err != nil {
-		return fsx.Stamp{}, err
-	}
-	return fsx.StampOf(info), nil
 }
 
 // followLinks returns the children of a directory, those that links lead to included. Where a link leads can change
@@ -113,21 +84,16 @@ func (s *treeScan) followLinks(n *node, children []*node, r *reader) []*node {
 	}
 	n.setChainDirs(chainDirs)
 	if lost != nil {
-		n.addProblem(s.linkProblem(lost, why))
+		message := "the link cannot be followed: " + fsx.Cause(why).Error()
+		if more := len(lost) - 1; more > 0 {
+			message += fmt.Sprintf("; nor can %d more in this directory", more)
+		}
+		n.addProblem(pannier.Problem{
+			Code: "root.link_outside", Severity: pannier.SeverityWarning, Path: path.Join(s.tree.root.Name, lost[0]), Message: message,
+			Hint: "links are followed where they are relative and stay within their root; fix the link, copy the skill into the root, or name the directory under link_targets of the root",
+		})
 	}
 	return children
-}
-
-// linkProblem tells of links that cannot be followed. err is what keeps the first from it.
-func (s *treeScan) linkProblem(lost []string, err error) pannier.Problem {
-	message := "the link cannot be followed: " + fsx.Cause(err).Error()
-	if more := len(lost) - 1; more > 0 {
-		message += fmt.Sprintf("; nor can %d more in this directory", more)
-	}
-	return pannier.Problem{
-		Code: "root.link_outside", Severity: pannier.SeverityWarning, Path: path.Join(s.tree.root.Name, lost[0]), Message: message,
-		Hint: "links are followed where they are relative and stay within their root; fix the link, copy the skill into the root, or name the directory under link_targets of the root",
-	}
 }
 
 // leadsToDir reports whether a link leads to a directory within the root or a target of links, other than one that the link or
@@ -147,5 +113,27 @@ func (s *treeScan) leadsToDir(rel, real string) (bool, error) {
 		if dir == "." {
 			return true, nil
 		}
+	}
+}
+
+// childFor returns the node for an entry that is a directory or leads to one. What is known of a directory that was
+// replaced by another of the same name is scanned again, to its leaves.
+func (s *treeScan) childFor(n *node, e dirent, linked bool) *node {
+	if known := n.child(e.name); known != nil && known.linked == linked {
+		if known.ino != e.ino {
+			known.ino = e.ino
+			known.markAll()
+		}
+		return known
+	}
+	abs := strings.TrimSuffix(n.abs, "/") + "/" + e.name
+	name := abs[len(abs)-len(e.name):]
+	rel := name
+	if n.rel != "" {
+		rel = abs[len(abs)-len(n.rel)-1-len(name):]
+	}
+	return &node{
+		parent: n, name: name, rel: rel, abs: abs, ino: e.ino, depth: n.depth + 1,
+		linked: linked, shifting: linked || n.shifting, shallow: s.tree.rules.Skips(e.name),
 	}
 }

@@ -200,61 +200,36 @@ type tree struct {
 	// now is the clock. opened, if it is set, is called with each file that was opened.
 	now    func() time.Time
 	opened func(rel string)
-	// restored is what the first load takes over from an earlier process, and parsed says that there is more to keep.
+	// readAll is when every file was last read.
+	readAll time.Time
+	lock    lock
+	// failure says why the root cannot be read, foreign why it cannot be changed.
+	failure, foreign *pannier.Problem
+	grace            grace // keeps what has vanished
+	kept
+	loadState
+}
+
+// kept is what outlives the process: restored is what the first load takes over from an earlier one, and parsed says that
+// there is more to keep.
+type kept struct {
 	restored *restored
 	parsed   bool
-	// readAll is when every file was last read, listAll says that every directory is listed this time.
-	readAll time.Time
-	listAll bool
+}
+
+// loadState is of the load that goes on, or went last.
+type loadState struct {
+	began   time.Time
+	listAll bool // every directory is listed this time
 	// entries are those of known directories that are scanned without listing the directory, by name.
 	entries map[*node][]string
 	// past counts the directories that lie beyond a bound, for the problem that tells of them.
 	pastDepth, pastCount int
-	lock                 lock
-	// failure says why the root cannot be read, foreign why it cannot be changed.
-	failure, foreign *pannier.Problem
-	// began is when the load began that goes on. grace keeps what has vanished.
-	began time.Time
-	grace grace
 	// volumes are those that the last load read from, and unstable says that one of them did not hold still. links are the
 	// other links that it went through, and fresh the directories of which it learned something. They are let go of with its end.
 	volumes, links linkTargets
 	fresh          []*node
 	unstable       bool
-}
-
-// load scans every directory of the tree that is marked, new, or, when full, known.
-func (t *tree) load(ctx context.Context, full bool) error {
-	if !full && len(t.entries) == 0 && !t.anyMarked() {
-		return ctx.Err()
-	}
-	t.volumes, t.links, t.fresh = nil, nil, nil
-	s, err := openScan(t)
-	if err != nil {
-		t.fail(err)
-		return ctx.Err()
-	}
-	defer s.close()
-	t.failure = nil
-	t.checkOwner()
-	s.thorough = full && s.now.Sub(t.readAll) >= fsx.ContentInterval
-	if err := s.walk(ctx, full); err != nil {
-		return err
-	}
-	if s.thorough {
-		t.readAll = s.now
-		if t.restored != nil {
-			t.readAll = s.now.Add(restoredTrust - fsx.ContentInterval)
-		}
-	}
-	t.volumes, t.links = linkTargets{}, linkTargets{}
-	for _, r := range s.readers {
-		t.volumes.addAll(r.volumes)
-		t.links.addAll(r.links)
-		t.fresh = append(t.fresh, r.fresh...)
-		t.parsed = t.parsed || r.parsed
-	}
-	return nil
 }
 
 // fail records why the root cannot be read. A root that does not exist, or is not a directory, has no skills; for any
@@ -353,18 +328,6 @@ func anyMarked(n *node) bool {
 	return n.due() || slices.ContainsFunc(n.list().children, anyMarked)
 }
 
-// appendSkills appends the skills of the tree, ordered by path in bytes.
-func (t *tree) appendSkills(skills []*pannier.Skill) []*pannier.Skill {
-	from := len(skills)
-	skills = t.top.appendSkills(skills)
-	own := skills[from:]
-	byPath := func(a, b *pannier.Skill) int { return strings.Compare(a.PathBelowRoot, b.PathBelowRoot) }
-	if !slices.IsSortedFunc(own, byPath) {
-		slices.SortFunc(own, byPath)
-	}
-	return skills
-}
-
 // appendDirs appends every directory that wants watching.
 func (t *tree) appendDirs(dirs []string) []string {
 	dirs = append(dirs, t.root.Path)
@@ -398,11 +361,58 @@ func (t *tree) bound(code string, severity pannier.Severity, message, remedy str
 	}
 }
 
-// below returns the path of dir below root, with "" for root itself.
-func below(root, dir string) (string, bool) {
-	if dir == root {
-		return "", true
+// loadSteady loads all trees, and again where something was swapped meanwhile, so that a catalog shows it as it was before or
+// after and never half of both. Roots whose volumes do not hold still are unstable, and keep what the catalog has of them.
+func (l *Loader) loadSteady(ctx context.Context, full bool) error {
+	defer l.dropTransient()
+	for try, learned := 1, false; ; try++ {
+		for _, t := range l.trees {
+			if err := t.load(ctx, full); err != nil {
+				return err
+			}
+		}
+		again := l.markSwapped() && try < steadyTries
+		// If nothing was read, the catalog is as it was before, so links that changed meanwhile make no mix of old and new.
+		learned = learned || slices.ContainsFunc(l.trees, func(t *tree) bool { return len(t.fresh) > 0 })
+		if learned && try < shiftTries && l.markShifted() {
+			again = true
+		}
+		if !again {
+			return nil
+		}
 	}
-	rest, ok := strings.CutPrefix(dir, strings.TrimSuffix(root, "/")+"/")
-	return rest, ok
+}
+
+// load scans every directory of the tree that is marked, new, or, when full, known.
+func (t *tree) load(ctx context.Context, full bool) error {
+	if !full && len(t.entries) == 0 && !t.anyMarked() {
+		return ctx.Err()
+	}
+	t.volumes, t.links, t.fresh = nil, nil, nil
+	s, err := openScan(t)
+	if err != nil {
+		t.fail(err)
+		return ctx.Err()
+	}
+	defer s.close()
+	t.failure = nil
+	t.checkOwner()
+	s.thorough = full && s.now.Sub(t.readAll) >= fsx.ContentInterval
+	if err := s.walk(ctx, full); err != nil {
+		return err
+	}
+	if s.thorough {
+		t.readAll = s.now
+		if t.restored != nil {
+			t.readAll = s.now.Add(restoredTrust - fsx.ContentInterval)
+		}
+	}
+	t.volumes, t.links = linkTargets{}, linkTargets{}
+	for _, r := range s.readers {
+		t.volumes.addAll(r.volumes)
+		t.links.addAll(r.links)
+		t.fresh = append(t.fresh, r.fresh...)
+		t.parsed = t.parsed || r.parsed
+	}
+	return nil
 }

@@ -320,9 +320,6 @@ func (st standing) apply(s *pannier.Skill) {
 	s.TrustLevel, s.Managed, s.Locked, s.Implicit = st.trust, st.managed, st.locked, st.implicit
 }
 
-// applyEntry sets what a skill has from the lock file.
-func (t *tree) applyEntry(s *pannier.Skill) { t.standingOf(s).apply(s) }
-
 // standingOf returns what a skill has from the lock file. An entry that is about another slug or another SKILL.md gives no trust:
 // what lies there now is trusted no more than what was put into the root by hand.
 func (t *tree) standingOf(s *pannier.Skill) standing {
@@ -336,3 +333,6 @@ func (t *tree) standingOf(s *pannier.Skill) standing {
 		trust: trust, managed: managed, locked: managed && !t.lock.failed && e.vouches && mine, implicit: t.root.Implicit && !managed,
 	}
 }
+
+// applyEntry sets what a skill has from the lock file.
+func (t *tree) applyEntry(s *pannier.Skill) { t.standingOf(s).apply(s) }

@@ -110,3 +110,12 @@ func belowReal(dir, point string) (rest string, ok bool) {
 	}
 	return "", false
 }
+
+// below returns the path of dir below root, with "" for root itself.
+func below(root, dir string) (string, bool) {
+	if dir == root {
+		return "", true
+	}
+	rest, ok := strings.CutPrefix(dir, strings.TrimSuffix(root, "/")+"/")
+	return rest, ok
+}

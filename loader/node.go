@@ -203,3 +203,17 @@ func (n *node) appendDirs(dirs []string, real string) []string {
 	}
 	return dirs
 }
+
+// search returns where a child of that name is, or belongs.
+func (n *node) search(name string) (at int, known bool) {
+	return slices.BinarySearchFunc(n.list().children, name, func(c *node, name string) int { return strings.Compare(c.name, name) })
+}
+
+// setChainDirs records the directories on the chains of all links in the directory that count.
+func (n *node) setChainDirs(dirs []string) {
+	slices.Sort(dirs)
+	dirs = slices.DeleteFunc(slices.Compact(dirs), func(dir string) bool { return dir == n.abs }) // it is watched anyway
+	if !slices.Equal(dirs, n.list().chainDirs) {
+		n.edit().chainDirs, n.moved = slices.Clip(dirs), true
+	}
+}

@@ -16,20 +16,6 @@ const (
 	codeDropped  = "skill.frontmatter.dropped"
 )
 
-// cutGlued finds a closing fence that text is glued to, in the text after the opening one, if it has no other within
-// the limit. What stands before it must be readable: else nothing says that it was meant to be frontmatter.
-func cutGlued(text []byte, limit int64) (parts, bool) {
-	front, rest, ok := repair.Fence(text)
-	if !ok || len(front) == 0 || int64(len(front)) > limit || checkText(front) != nil {
-		return parts{}, false
-	}
-	r, err := repair.Parse(linesToLF(front))
-	if err != nil || r.Glued || len(r.Repairs) >= repair.MaxRepairs {
-		return parts{}, false
-	}
-	return parts{front: front, body: rest, line: 2, text: text}, true
-}
-
 // parse reads the frontmatter, with repairs. If text is glued to a closing `---` before the fence (`---# Title`), a repair ends the
 // frontmatter there, so it returns the parts anew.
 func (p parts) parse() (parts, repair.Result, error) {

@@ -347,3 +347,11 @@ func (c *contract) nameOnly(skill *pannier.Skill, m meta) {
 	skill.Version = m.version
 	c.identity(skill, m)
 }
+
+// reader returns the reader of the goroutine with that number.
+func (s *treeScan) reader(i int) *reader {
+	for len(s.readers) <= i {
+		s.readers = append(s.readers, newReader(s))
+	}
+	return s.readers[i]
+}

@@ -159,18 +159,13 @@ func (c *contract) dialect(s *pannier.Skill, v yamldoc.Value, field string) {
 func (c *contract) bareRequires(r *pannier.Requirements, v yamldoc.Value, field string) {
 	names := c.namesOf(v, field)
 	for _, name := range names {
-		if isVariable(name) {
+		if strings.Contains(name, "_") && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" {
 			r.Env = append(r.Env, name)
 		} else {
 			r.Bins = append(r.Bins, name)
 		}
 	}
 	c.warn("skill.type", field, v, "this is "+v.Kind().String()+" where a mapping belongs; names in capitals are read as variables, all others as executables", "write bins, anyBins, env and config below it")
-}
-
-// isVariable reports whether a name is written as variables are, such as API_KEY.
-func isVariable(name string) bool {
-	return strings.Contains(name, "_") && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 }
 
 // systems reads what OpenClaw and Aleph call alike.

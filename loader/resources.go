@@ -122,7 +122,7 @@ func readLinks(text []byte, omit func(line int, message string)) (links []pannie
 		return nil, err
 	}
 	for _, key := range []string{"links", "references"} {
-		if v := front.Get(key); v.Kind() == yamldoc.List || v.Kind() == yamldoc.Map && !hasAddress(v) {
+		if v := front.Get(key); v.Kind() == yamldoc.List || v.Kind() == yamldoc.Map && !(firstOf(v, addressKeys) != "") {
 			front = v
 			break
 		}
@@ -173,8 +173,6 @@ var (
 	titleKeys       = []string{"title", "name", "label"}
 	descriptionKeys = []string{"description", "note", "summary"}
 )
-
-func hasAddress(v yamldoc.Value) bool { return firstOf(v, addressKeys) != "" }
 
 func firstOf(v yamldoc.Value, keys []string) string {
 	for _, key := range keys {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -180,14 +179,6 @@ func (s *treeScan) scanLevel(ctx context.Context, level []*node, full bool) erro
 	workers.Wait()
 	s.recordScanned(due)
 	return ctx.Err()
-}
-
-// reader returns the reader of the goroutine with that number.
-func (s *treeScan) reader(i int) *reader {
-	for len(s.readers) <= i {
-		s.readers = append(s.readers, newReader(s))
-	}
-	return s.readers[i]
 }
 
 // recordScanned takes over whether looking changed which directories there are.
@@ -367,24 +358,28 @@ func (s *treeScan) readEntries(n *node, r *reader) ([]*node, error) {
 	return children, nil
 }
 
-// childFor returns the node for an entry that is a directory or leads to one. What is known of a directory that was
-// replaced by another of the same name is scanned again, to its leaves.
-func (s *treeScan) childFor(n *node, e dirent, linked bool) *node {
-	if known := n.child(e.name); known != nil && known.linked == linked {
-		if known.ino != e.ino {
-			known.ino = e.ino
-			known.markAll()
-		}
-		return known
+func (s *treeScan) scanEntry(n *node, name string) {
+	st, err := fsx.LstatAt(s.fd, n.at(name))
+	at, known := n.search(name)
+	switch {
+	case err == nil && st.IsDir() && known && n.list().children[at].ino == st.Ino:
+		return
+	case err == nil && st.IsDir() && known:
+		n.list().children[at].ino = st.Ino
+		n.list().children[at].markAll()
+	case err == nil && st.IsDir():
+		child := s.childFor(n, dirent{name: name, ino: st.Ino, kind: unix.DT_DIR}, false)
+		n.edit().children = slices.Insert(n.list().children, at, child)
+		s.tree.moved = true
+	case errors.Is(err, fs.ErrNotExist) && known:
+		n.edit().children = slices.Delete(n.list().children, at, at+1)
+		s.tree.moved = true
+	case errors.Is(err, fs.ErrNotExist):
+		return
+	default:
+		n.marked = true
+		return
 	}
-	abs := strings.TrimSuffix(n.abs, "/") + "/" + e.name
-	name := abs[len(abs)-len(e.name):]
-	rel := name
-	if n.rel != "" {
-		rel = abs[len(abs)-len(n.rel)-1-len(name):]
-	}
-	return &node{
-		parent: n, name: name, rel: rel, abs: abs, ino: e.ino, depth: n.depth + 1,
-		linked: linked, shifting: linked || n.shifting, shallow: s.tree.rules.Skips(e.name),
-	}
+	r := s.reader(0)
+	r.fresh = append(r.fresh, n)
 }

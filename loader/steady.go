@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -19,28 +18,6 @@ const steadyTries = 8
 // is taken as it is: any writer may replace a link without end, and that must not keep other skills from the catalog. The event of
 // the last change brings the next scan.
 const shiftTries = 4
-
-// loadSteady loads all trees, and again where something was swapped meanwhile, so that a catalog shows it as it was before or
-// after and never half of both. Roots whose volumes do not hold still are unstable, and keep what the catalog has of them.
-func (l *Loader) loadSteady(ctx context.Context, full bool) error {
-	defer l.dropTransient()
-	for try, learned := 1, false; ; try++ {
-		for _, t := range l.trees {
-			if err := t.load(ctx, full); err != nil {
-				return err
-			}
-		}
-		again := l.markSwapped() && try < steadyTries
-		// If nothing was read, the catalog is as it was before, so links that changed meanwhile make no mix of old and new.
-		learned = learned || slices.ContainsFunc(l.trees, func(t *tree) bool { return len(t.fresh) > 0 })
-		if learned && try < shiftTries && l.markShifted() {
-			again = true
-		}
-		if !again {
-			return nil
-		}
-	}
-}
 
 // dropTransient drops what is compared after a scan only.
 func (l *Loader) dropTransient() {

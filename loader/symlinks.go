@@ -163,11 +163,9 @@ func (r *reader) appendFileChain(dirs []string, rel string) []string {
 	return append(dirs, w.dirs...)
 }
 
-// setChainDirs records the directories on the chains of all links in the directory that count.
-func (n *node) setChainDirs(dirs []string) {
-	slices.Sort(dirs)
-	dirs = slices.DeleteFunc(slices.Compact(dirs), func(dir string) bool { return dir == n.abs }) // it is watched anyway
-	if !slices.Equal(dirs, n.list().chainDirs) {
-		n.edit().chainDirs, n.moved = slices.Clip(dirs), true
-	}
+// inRoot reports whether a path lies in the root, by either of its names.
+func (s *treeScan) inRoot(abs string) bool {
+	_, named := below(s.tree.root.Path, abs)
+	_, within := below(s.real, abs)
+	return named || within
 }

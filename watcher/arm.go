@@ -210,3 +210,13 @@ func (w *Watcher) remove(dir *watch) {
 	dir.leave()
 	w.changed = true
 }
+
+// refuse records why the kernel does not report changes in a directory, which is polled instead; nil means that it does.
+func (w *Watcher) refuse(dir *watch, err error) {
+	if w.backend == nil { // there is none
+		return
+	}
+	if dir.refused = err; err != nil {
+		w.metrics.errors.WithLabelValues(kindOf(err)).Inc()
+	}
+}

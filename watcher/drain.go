@@ -270,3 +270,40 @@ func (w *Watcher) namesLocked(path string) []string {
 	}
 	return names
 }
+
+func (t *todo) add(path string, a arrival) {
+	if t.all {
+		return
+	}
+	if t.fresh == nil {
+		t.fresh = make(map[string]arrival)
+	}
+	t.fresh[path] = a
+	if len(t.fresh) > maxFresh {
+		t.fresh, t.all = nil, true
+	}
+}
+
+// signal wakes Run. A signal that is there already is seen after the lock was taken, and so covers this one too.
+func (w *Watcher) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (w *Watcher) markAll(trigger pannier.Trigger, urgent bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pending.all(trigger, urgent, time.Now())
+}
+
+// markDir marks a directory that has just been armed. Before a full batch that is not needed, and no event reported it.
+func (w *Watcher) markDir(dir *watch) {
+	if w.verifying {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.markLocked(dir, time.Now())
+}

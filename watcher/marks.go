@@ -81,3 +81,10 @@ func (m *marks) merge(other *marks) {
 	m.mark(other.dirs...)
 	m.markOwn(other.ownChanges...)
 }
+
+func put(set *map[string]struct{}, path string) {
+	if *set == nil {
+		*set = make(map[string]struct{})
+	}
+	(*set)[path] = struct{}{}
+}

@@ -153,3 +153,38 @@ func (w *Watcher) holdsReached(found *watchRequests, above string) bool {
 	}
 	return false
 }
+
+// reached returns the path without links of a directory that the rules reach and that is armed, so that it needs no watch
+// of its own. Of one that is skipped only a SKILL.md counts, so that is not enough.
+func (w *Watcher) reached(dir string) (real string, ok bool) {
+	if known := w.table.byPath[dir]; known != nil && known.has(roleTree) {
+		return dir, true
+	}
+	for _, p := range w.places {
+		rest, ok := under(p.path, dir)
+		if !ok || p.chain.real == "" {
+			continue
+		}
+		if known := w.table.byPath[p.chain.real+rest]; known != nil && known.has(roleTree) {
+			return known.path, true
+		}
+	}
+	return "", false
+}
+
+// heldByReached returns the path without links of a directory right in one that the rules reach, such as the tools of a skill. Events
+// of that one report what becomes of it, so no chain to it is followed.
+func (w *Watcher) heldByReached(dir string, finder chainFinder) (real string, ok bool) {
+	above, ok := w.reached(filepath.Dir(dir))
+	if !ok {
+		return "", false
+	}
+	real = filepath.Join(above, filepath.Base(dir))
+	s := finder.stat(real)
+	return real, s.err == nil && !s.link
+}
+
+// isRoot reports whether a directory is a root, which is watched whatever becomes of it.
+func (w *Watcher) isRoot(dir string) bool {
+	return slices.ContainsFunc(w.places, func(p *place) bool { return p.root != nil && p.path == dir })
+}

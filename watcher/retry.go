@@ -2,20 +2,9 @@ package watcher
 
 import (
 	"context"
-	"time"
 
 	"pannier"
 )
-
-// refuse records why the kernel does not report changes in a directory, which is polled instead; nil means that it does.
-func (w *Watcher) refuse(dir *watch, err error) {
-	if w.backend == nil { // there is none
-		return
-	}
-	if dir.refused = err; err != nil {
-		w.metrics.errors.WithLabelValues(kindOf(err)).Inc()
-	}
-}
 
 // isUnconfirmed reports whether the kernel is to be asked again about a directory.
 func (w *Watcher) isUnconfirmed(dir *watch) bool { return !dir.confirmed && w.mode.asks() }
@@ -31,19 +20,6 @@ func (w *Watcher) failing() bool {
 		}
 	}
 	return false
-}
-
-// retry tries again what failed, if it is time to. What works goes on as if it had not failed; the rest waits longer.
-func (w *Watcher) retry(ctx context.Context) {
-	if at := w.backoff.at; at.IsZero() || time.Now().Before(at) {
-		return
-	}
-	w.backoff.at = time.Time{}
-	w.changed = true
-	w.retryWatches(ctx)
-	if w.armable() && w.failedSomewhere() {
-		w.armFailed(ctx)
-	}
 }
 
 // failedSomewhere reports whether there is a directory that could not be armed or read.

@@ -27,30 +27,10 @@ type todo struct {
 // maxFresh bounds the entries that are armed one by one.
 const maxFresh = 4096
 
-func put(set *map[string]struct{}, path string) {
-	if *set == nil {
-		*set = make(map[string]struct{})
-	}
-	(*set)[path] = struct{}{}
-}
-
 // arrival is when an entry came, and the directory that it was moved from, where that is known.
 type arrival struct {
 	at   time.Time
 	from string
-}
-
-func (t *todo) add(path string, a arrival) {
-	if t.all {
-		return
-	}
-	if t.fresh == nil {
-		t.fresh = make(map[string]arrival)
-	}
-	t.fresh[path] = a
-	if len(t.fresh) > maxFresh {
-		t.fresh, t.all = nil, true
-	}
 }
 
 // start arms everything that there is and asks for the start batch.
@@ -78,7 +58,14 @@ func (w *Watcher) armUnmarked(ctx context.Context) {
 func (w *Watcher) next(ctx context.Context) (batch pannier.Batch, offer chan<- pannier.Batch, wait time.Duration) {
 	w.withdraw()
 	w.poll(ctx, false)
-	w.retry(ctx)
+	if at := w.backoff.at; !at.IsZero() && !time.Now().Before(at) {
+		w.backoff.at = time.Time{}
+		w.changed = true
+		w.retryWatches(ctx)
+		if w.armable() && w.failedSomewhere() {
+			w.armFailed(ctx)
+		}
+	}
 	w.handleTodo(ctx)
 	if now := time.Now(); w.resyncDue(now) {
 		w.scheduleResync(now)
@@ -278,24 +265,6 @@ func (w *Watcher) lost() (paths []string) {
 		}
 	}
 	return paths
-}
-
-// The rest is what is pending, under the lock.
-
-func (w *Watcher) markAll(trigger pannier.Trigger, urgent bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.pending.all(trigger, urgent, time.Now())
-}
-
-// markDir marks a directory that has just been armed. Before a full batch that is not needed, and no event reported it.
-func (w *Watcher) markDir(dir *watch) {
-	if w.verifying {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.markLocked(dir, time.Now())
 }
 
 func (w *Watcher) drainTodo() todo {

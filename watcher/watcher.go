@@ -242,14 +242,6 @@ func (w *Watcher) Health() pannier.WatchHealth {
 	return h
 }
 
-// signal wakes Run. A signal that is there already is seen after the lock was taken, and so covers this one too.
-func (w *Watcher) signal() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-}
-
 // begin lets Run be called once.
 func (w *Watcher) begin() error {
 	w.mu.Lock()
