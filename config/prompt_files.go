@@ -87,7 +87,13 @@ func (l *promptLook) take(p listedPrompt) {
 	l.dirs, l.ends = appendParents(l.dirs, path.Dir(p.path)), append(l.ends, linked(file)...)
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		l.missing(p)
+		if p.field != "" {
+			l.problems = append(l.problems, pannier.Problem{
+				Code: codePromptMissing, Severity: pannier.SeverityWarning, Path: pannier.WorkspaceFile, Line: p.line, Column: p.column, Field: p.field,
+				Message: shown(p.path) + " does not exist, and the system prompt goes without it",
+				Hint:    "create it, or remove it from " + keyPrompts,
+			})
+		}
 		return
 	}
 	l.found(p.path, info, err)
@@ -112,17 +118,6 @@ func (l *promptLook) found(name string, info fs.FileInfo, err error) {
 func (l *promptLook) add(k *knownPrompt) {
 	l.files = append(l.files, k.file)
 	l.problems = append(l.problems, k.problems...)
-}
-
-func (l *promptLook) missing(p listedPrompt) {
-	if p.field == "" {
-		return
-	}
-	l.problems = append(l.problems, pannier.Problem{
-		Code: codePromptMissing, Severity: pannier.SeverityWarning, Path: pannier.WorkspaceFile, Line: p.line, Column: p.column, Field: p.field,
-		Message: shown(p.path) + " does not exist, and the system prompt goes without it",
-		Hint:    "create it, or remove it from " + keyPrompts,
-	})
 }
 
 func (l *promptLook) file(name string, info fs.FileInfo) *knownPrompt {

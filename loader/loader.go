@@ -322,8 +322,6 @@ func (t *tree) markPlace(rel string) {
 	n.markAll()
 }
 
-func (t *tree) anyMarked() bool { return anyMarked(t.top) }
-
 func anyMarked(n *node) bool {
 	return n.due() || slices.ContainsFunc(n.list().children, anyMarked)
 }
@@ -385,7 +383,7 @@ func (l *Loader) loadSteady(ctx context.Context, full bool) error {
 
 // load scans every directory of the tree that is marked, new, or, when full, known.
 func (t *tree) load(ctx context.Context, full bool) error {
-	if !full && len(t.entries) == 0 && !t.anyMarked() {
+	if !full && len(t.entries) == 0 && !anyMarked(t.top) {
 		return ctx.Err()
 	}
 	t.volumes, t.links, t.fresh = nil, nil, nil

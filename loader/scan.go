@@ -134,18 +134,13 @@ func (s *treeScan) walkBelow(ctx context.Context, level []*node, room int, full 
 		}
 	}
 	t.pastCount += len(level)
-	s.forget(level)
-	return room, nil
-}
-
-// forget drops what is known below nodes that are not entered.
-func (s *treeScan) forget(nodes []*node) {
-	for _, n := range nodes {
+	for _, n := range level {
 		if n.known {
 			s.tree.moved = true
 		}
 		n.reset()
 	}
+	return room, nil
 }
 
 // scanLevel scans the nodes of a level that need it, on all processors where there are many.

@@ -7,13 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clockListener reports each jump of the machine's clock: it was set, or the machine was suspended. Both go with changes without an
-// event, such as those that a file server saw meanwhile, and with times of files that prove nothing.
-type clockListener struct {
-	timer jumpTimer
-	ended chan struct{}
-}
-
 // jumpTimer is how the kernel is asked. Both of its methods fail with [unix.ECANCELED] where the clock has jumped.
 type jumpTimer interface {
 	// arm asks for the next jump, also if it reports one.
@@ -23,8 +16,10 @@ type jumpTimer interface {
 	Close() error
 }
 
-// listenForClock calls jumped after each jump, until end has returned. Where the kernel cannot be asked, or not any more, it
-// calls failed; all that is lost then is that the next resync comes at its usual time.
+// listenForClock calls jumped after each jump of the machine's clock, until end has returned: it was set, or the machine was
+// suspended. Both go with changes without an event, such as those that a file server saw meanwhile, and with times of files that
+// prove nothing. Where the kernel cannot be asked, or not any more, it calls failed; all that is lost then is that the next
+// resync comes at its usual time.
 func listenForClock(jumped func(), failed func(error)) (end func()) {
 	timer, err := openJumpTimer()
 	if err != nil {
@@ -41,34 +36,28 @@ func listenTo(timer jumpTimer, jumped func(), failed func(error)) (end func()) {
 		failed(err)
 		return func() {}
 	}
-	c := &clockListener{timer: timer, ended: make(chan struct{})}
-	go c.listen(jumped, failed)
-	return c.close
-}
-
-// listen ends with the timer.
-func (c *clockListener) listen(jumped func(), failed func(error)) {
-	defer close(c.ended)
-	var expired [8]byte
-	for {
-		_, err := c.timer.Read(expired[:])
-		for errors.Is(err, unix.ECANCELED) {
-			jumped()
-			err = c.timer.arm() // which fails so where the next jump came in between
-		}
-		if err != nil {
-			if !errors.Is(err, os.ErrClosed) {
-				failed(err)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		var expired [8]byte
+		for {
+			_, err := timer.Read(expired[:])
+			for errors.Is(err, unix.ECANCELED) {
+				jumped()
+				err = timer.arm() // which fails so where the next jump came in between
 			}
-			return
+			if err != nil {
+				if !errors.Is(err, os.ErrClosed) {
+					failed(err)
+				}
+				return
+			}
 		}
+	}()
+	return func() { // nothing is called after it
+		timer.Close()
+		<-ended
 	}
-}
-
-// close waits until nothing is called any more.
-func (c *clockListener) close() {
-	c.timer.Close()
-	<-c.ended
 }
 
 // clockTimer is the timer of the product.

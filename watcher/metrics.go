@@ -61,18 +61,14 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		m.rearms.WithLabelValues(reason)
 	}
 	m.setMode(modeDegraded)
-	return m, m.register(r)
-}
-
-func (m *metrics) register(r prometheus.Registerer) error {
 	if r == nil {
-		return nil
+		return m, nil
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{m.watches, m.polled, m.missing, m.events, m.errors, m.rearms, m.mode} {
 		errs = append(errs, r.Register(c))
 	}
-	return errors.Join(errs...)
+	return m, errors.Join(errs...)
 }
 
 func (m *metrics) setMode(mode string) {

@@ -1,7 +1,5 @@
 package watcher
 
-import "fmt"
-
 // Mode is how directories are watched. The zero value is [Auto].
 type Mode string
 
@@ -14,14 +12,6 @@ const (
 	// Poll never asks the kernel.
 	Poll Mode = "poll"
 )
-
-func (m Mode) check() error {
-	switch m {
-	case "", Auto, Inotify, Poll:
-		return nil
-	}
-	return fmt.Errorf("there is no mode %q", m)
-}
 
 // asks reports whether the kernel is asked for events.
 func (m Mode) asks() bool { return m != Poll }

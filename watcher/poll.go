@@ -60,7 +60,9 @@ func (w *Watcher) pollMounted() {
 	if !w.mode.polls() {
 		return
 	}
-	p, files := &w.poller, w.wantedFiles()
+	w.mu.Lock()
+	p, files := &w.poller, w.wanted.Files
+	w.mu.Unlock()
 	if len(files)+len(p.mounted) == 0 {
 		return
 	}

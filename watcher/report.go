@@ -153,27 +153,18 @@ func meanwhile(mode string) string {
 	return "until then changes are found by polling every second"
 }
 
-// modeNow returns the mode of the whole.
-func (w *Watcher) modeNow(reasons []pannier.WatchReason) string {
-	switch {
-	case len(reasons) > 0 && reasons[0].Mode == modeDegraded:
-		return modeDegraded
-	case w.backend == nil:
-		return modePoll
-	case len(reasons) > 0:
-		return modeBoth
-	}
-	return modeInotify
-}
-
 // reportHealth brings health, the gauges and the log up to date with how changes are noticed.
 func (w *Watcher) reportHealth() {
 	if !w.changed {
 		return
 	}
 	w.changed = false
-	switch {
-	case !w.failing():
+	failing := len(w.failed) > 0
+	for dir := range w.table.polled {
+		failing = failing || w.isUnconfirmed(dir)
+	}
+	switch { // what failed is tried again, at resyncs and besides them
+	case !failing:
 		w.backoff.at = time.Time{}
 	case w.backoff.at.IsZero():
 		w.backoff.fail(time.Now(), retryFirst, retryLast)
@@ -188,26 +179,31 @@ func (w *Watcher) reportHealth() {
 	h := pannier.WatchHealth{
 		Watches: len(w.table.byPath), Polled: len(w.table.polled), Roots: names, Reasons: why.reasons(),
 	}
-	h.Mode = w.modeNow(h.Reasons)
+	switch {
+	case len(h.Reasons) > 0 && h.Reasons[0].Mode == modeDegraded:
+		h.Mode = modeDegraded
+	case w.backend == nil:
+		h.Mode = modePoll
+	case len(h.Reasons) > 0:
+		h.Mode = modeBoth
+	default:
+		h.Mode = modeInotify
+	}
 	for _, r := range h.Reasons {
 		if r.Severity == pannier.SeverityWarning {
 			h.Problem = r.Reason + "; " + r.Hint
 			break
 		}
 	}
-	w.setHealth(h, h.Watches-w.unconfirmedWatches())
-	w.metrics.missing.Set(float64(len(w.rules.Roots) - len(h.Roots)))
-	w.logMode(h, why)
-}
-
-// unconfirmedWatches counts the directories that the kernel does not watch.
-func (w *Watcher) unconfirmedWatches() (n int) {
+	confirmed := h.Watches
 	for dir := range w.table.polled {
 		if !dir.confirmed {
-			n++
+			confirmed--
 		}
 	}
-	return n
+	w.setHealth(h, confirmed)
+	w.metrics.missing.Set(float64(len(w.rules.Roots) - len(h.Roots)))
+	w.logMode(h, why)
 }
 
 // logMode logs a change of the mode or of the causes. How many directories they concern does not count as a change, so that a line is

@@ -9,19 +9,6 @@ import (
 // isUnconfirmed reports whether the kernel is to be asked again about a directory.
 func (w *Watcher) isUnconfirmed(dir *watch) bool { return !dir.confirmed && w.mode.asks() }
 
-// failing reports whether there is anything to try again.
-func (w *Watcher) failing() bool {
-	if len(w.failed) > 0 {
-		return true
-	}
-	for dir := range w.table.polled {
-		if w.isUnconfirmed(dir) {
-			return true
-		}
-	}
-	return false
-}
-
 // failedSomewhere reports whether there is a directory that could not be armed or read.
 func (w *Watcher) failedSomewhere() bool {
 	_, altogether := w.failed[""]
@@ -55,7 +42,14 @@ func (w *Watcher) retryWatches(ctx context.Context) {
 // retryWatch adds a kernel watch on a polled directory. It is visited once more after that, so that no change is lost
 // between the last poll and the first event.
 func (w *Watcher) retryWatch(dir *watch) error {
-	err := w.admit(dir)
+	var err error
+	if w.table.byID[dir.id] != dir { // another path may have been watched for it
+		if err = w.evict(dir.id); err == nil {
+			w.mu.Lock()
+			w.table.byID[dir.id] = dir
+			w.mu.Unlock()
+		}
+	}
 	if err == nil {
 		err = w.tryAdd(dir)
 	}
@@ -66,20 +60,6 @@ func (w *Watcher) retryWatch(dir *watch) error {
 	w.refuse(dir, nil)
 	w.metrics.rearms.WithLabelValues(rearmRetry).Inc()
 	w.visit(dir)
-	return nil
-}
-
-// admit makes room for a directory that another path may have been watched for.
-func (w *Watcher) admit(dir *watch) error {
-	if w.table.byID[dir.id] == dir {
-		return nil
-	}
-	if err := w.evict(dir.id); err != nil {
-		return err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.table.byID[dir.id] = dir
 	return nil
 }
 

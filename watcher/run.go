@@ -56,9 +56,11 @@ func (w *Watcher) armUnmarked(ctx context.Context) {
 // next does what there is to do and returns the batch to offer, with a nil channel where none is due, and how long to
 // wait for one.
 func (w *Watcher) next(ctx context.Context) (batch pannier.Batch, offer chan<- pannier.Batch, wait time.Duration) {
-	w.withdraw()
+	w.mu.Lock()
+	w.pending.withdraw()
+	w.mu.Unlock()
 	w.poll(ctx, false)
-	if at := w.backoff.at; !at.IsZero() && !time.Now().Before(at) {
+	if at := w.backoff.at; !at.IsZero() && !time.Now().Before(at) { // what failed is tried again
 		w.backoff.at = time.Time{}
 		w.changed = true
 		w.retryWatches(ctx)
@@ -67,17 +69,24 @@ func (w *Watcher) next(ctx context.Context) (batch pannier.Batch, offer chan<- p
 		}
 	}
 	w.handleTodo(ctx)
-	if now := time.Now(); w.resyncDue(now) {
+	// Everything is compared at the interval, if there is one, and after each jump of the clock, which moves the time of the next.
+	if now := time.Now(); (w.jumped || w.resync > 0) && !now.Before(w.nextResync.Add(w.resyncDelay())) {
 		w.scheduleResync(now)
 		w.poll(ctx, true) // what it finds, the resync did not
 		w.handleTodo(ctx)
 		w.verify(ctx)
 		w.markAll(pannier.TriggerResync, true)
 	}
-	w.rescanIfDue()
-	due, ok := w.due()
-	if ok && due <= 0 {
-		if w.rearm {
+	w.mu.Lock()
+	if now := time.Now(); !w.revisit.IsZero() && !now.Before(w.revisit) {
+		w.revisit = time.Time{}
+		w.pending.own.recordReason(pannier.TriggerGrace, now)
+	}
+	revisit := w.revisit
+	due, coming := w.pending.due()
+	w.mu.Unlock()
+	if coming && time.Until(due) <= 0 {
+		if w.rearm { // events were lost, so neither the watches of the kernel nor the table can be believed
 			w.rearm = false
 			w.metrics.rearms.WithLabelValues(rearmOverflow).Inc()
 			w.closeBackend()
@@ -89,18 +98,21 @@ func (w *Watcher) next(ctx context.Context) (batch pannier.Batch, offer chan<- p
 			w.armWanted(nil)
 			w.reportHealth()
 		}
-		batch, offer = w.offer(), w.batches
+		w.mu.Lock()
+		batch, offer = w.pending.offer(time.Now()), w.batches
+		w.mu.Unlock()
+		due = time.Time{}
 	}
-	return batch, offer, w.nextWake(due, ok && due > 0)
-}
-
-// resyncDue reports whether it is time to compare everything: at the interval, if there is one, and after each jump of the
-// clock, which moves the time of the next.
-func (w *Watcher) resyncDue(now time.Time) bool {
-	if now.Before(w.nextResync.Add(w.resyncDelay())) {
-		return false
+	wait = time.Hour // any long time
+	if w.resync > 0 || w.jumped {
+		wait = time.Until(w.nextResync.Add(w.resyncDelay()))
 	}
-	return w.jumped || w.resync > 0
+	for _, at := range []time.Time{w.backoff.at, w.poller.next, revisit, due} {
+		if !at.IsZero() {
+			wait = min(wait, time.Until(at))
+		}
+	}
+	return batch, offer, wait
 }
 
 // resyncDelay returns how much longer a resync waits: while something is settling, so that no half of it is scanned.
@@ -113,54 +125,16 @@ func (w *Watcher) resyncDelay() time.Duration {
 	return w.pending.maxWait
 }
 
-// rescanIfDue asks for a batch if it is time for the one that the consumer wants.
-func (w *Watcher) rescanIfDue() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	now := time.Now()
-	if w.revisit.IsZero() || now.Before(w.revisit) {
-		return
-	}
-	w.revisit = time.Time{}
-	w.pending.own.recordReason(pannier.TriggerGrace, now)
-}
-
-// revisitIn returns how long it is until the consumer wants a batch, if it does.
-func (w *Watcher) revisitIn() (time.Duration, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return time.Until(w.revisit), !w.revisit.IsZero()
-}
-
-// nextWake returns how long to wait when no event comes: until a batch is due, if one is to come, or there is something
-// else to do.
-func (w *Watcher) nextWake(due time.Duration, coming bool) time.Duration {
-	wait := time.Hour // any long time
-	if w.resync > 0 || w.jumped {
-		wait = time.Until(w.nextResync.Add(w.resyncDelay()))
-	}
-	if at := w.backoff.at; !at.IsZero() {
-		wait = min(wait, time.Until(at))
-	}
-	if at := w.poller.next; !at.IsZero() {
-		wait = min(wait, time.Until(at))
-	}
-	if at, ok := w.revisitIn(); ok {
-		wait = min(wait, at)
-	}
-	if coming {
-		wait = min(wait, due)
-	}
-	return wait
-}
-
 func (w *Watcher) scheduleResync(now time.Time) {
 	w.nextResync, w.jumped = now.Add(spread(w.resync)), false
 }
 
 // handleTodo does what the drain goroutine and the consumer left to do.
 func (w *Watcher) handleTodo(ctx context.Context) {
-	t := w.drainTodo()
+	w.mu.Lock()
+	t := w.todo
+	w.todo = todo{}
+	w.mu.Unlock()
 	if t.err != nil {
 		w.log.Warn("watching failed, so everything is compared", "error", t.err)
 	}
@@ -228,25 +202,23 @@ func (w *Watcher) verify(ctx context.Context) {
 	defer func() { w.verifying = false }()
 	w.changed = true
 	clear(w.kinds) // numbers of devices are given again
+	defer w.reportHealth()
 	if !w.armable() {
 		w.retryWatches(ctx)
-	} else if lost, moved := w.dropLost(), w.armPlaces(); lost || moved || w.failedSomewhere() {
+		return
+	}
+	anew := false
+	for _, path := range w.lost() {
+		if dir := w.table.byPath[path]; dir != nil { // else it went with the one above it
+			w.drop(dir)
+			anew = true
+		}
+	}
+	if w.armPlaces() || anew || w.failedSomewhere() {
 		w.armFailed(ctx)
 	} else {
 		w.armWanted(nil)
 	}
-	w.reportHealth()
-}
-
-// dropLost forgets the watches that report nothing any more.
-func (w *Watcher) dropLost() (lost bool) {
-	for _, path := range w.lost() {
-		if dir := w.table.byPath[path]; dir != nil { // else it went with the one above it
-			w.drop(dir)
-			lost = true
-		}
-	}
-	return lost
 }
 
 // lost returns the directories whose kernel watch reports nothing any more: the backend has lost the watch, as it does
@@ -265,38 +237,4 @@ func (w *Watcher) lost() (paths []string) {
 		}
 	}
 	return paths
-}
-
-func (w *Watcher) drainTodo() todo {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	t := w.todo
-	w.todo = todo{}
-	return t
-}
-
-func (w *Watcher) withdraw() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.pending.withdraw()
-}
-
-// due returns how long it is until a batch is due, and whether one is.
-func (w *Watcher) due() (time.Duration, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	at, ok := w.pending.due()
-	return time.Until(at), ok
-}
-
-func (w *Watcher) offer() pannier.Batch {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.pending.offer(time.Now())
-}
-
-func (w *Watcher) delivered() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.pending.delivered(time.Now())
 }

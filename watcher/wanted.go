@@ -56,7 +56,13 @@ func (w *Watcher) armWantedOnce(changedEntries map[string]struct{}) (already boo
 			continue
 		}
 		already = false
-		w.classifyExtra(real)
+		if dir := w.table.byPath[real]; dir != nil && !dir.has(roleReached) {
+			if l, err := list(real); err == nil { // whether it holds a SKILL.md decides what counts in it
+				w.mu.Lock()
+				dir.skill, dir.links = l.holdsSkill, l.links
+				w.mu.Unlock()
+			}
+		}
 		w.checkNames(names, false)
 	}
 	for real := range before.names {
@@ -104,12 +110,6 @@ func (w *Watcher) canWatch(path string) bool {
 	return err != nil || there != id
 }
 
-func (w *Watcher) wantedFiles() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.wanted.Files
-}
-
 // markNames marks directories by the names that the consumer has for them, since what they lead to is another.
 func (w *Watcher) markNames(names []string) {
 	w.mu.Lock()
@@ -125,18 +125,5 @@ func (w *Watcher) checkNames(names []string, immediate bool) {
 	defer w.mu.Unlock()
 	for _, name := range names {
 		w.pending.check(name, immediate, time.Now(), name)
-	}
-}
-
-// classifyExtra notes whether a directory that only the consumer wants holds a SKILL.md, which decides what counts in it.
-func (w *Watcher) classifyExtra(path string) {
-	dir := w.table.byPath[path]
-	if dir == nil || dir.has(roleReached) {
-		return
-	}
-	if l, err := list(path); err == nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		dir.skill, dir.links = l.holdsSkill, l.links
 	}
 }

@@ -49,7 +49,11 @@ func (o Options) check() error {
 	if min(o.Settle, o.MaxWait, o.Resync) < 0 {
 		return errors.New("a duration is negative")
 	}
-	return o.Mode.check()
+	switch o.Mode {
+	case "", Auto, Inotify, Poll:
+		return nil
+	}
+	return fmt.Errorf("there is no mode %q", o.Mode)
 }
 
 // Watcher watches a workspace. Its methods are safe for any number of goroutines, and none but [Watcher.Run] blocks for
@@ -242,17 +246,6 @@ func (w *Watcher) Health() pannier.WatchHealth {
 	return h
 }
 
-// begin lets Run be called once.
-func (w *Watcher) begin() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.begun {
-		return errors.New("a watcher runs once")
-	}
-	w.begun = true
-	return nil
-}
-
 // end gives back all that Run took.
 func (w *Watcher) end() {
 	w.closeBackend()
@@ -266,8 +259,12 @@ func (w *Watcher) end() {
 // once its goroutine and the fsnotify watcher have ended too. An error means that it was called before; nothing that goes
 // wrong with watching ends it.
 func (w *Watcher) Run(ctx context.Context) error {
-	if err := w.begin(); err != nil {
-		return err
+	w.mu.Lock()
+	begun := w.begun
+	w.begun = true
+	w.mu.Unlock()
+	if begun {
+		return errors.New("a watcher runs once")
 	}
 	defer w.end()
 	defer w.listenForClock(w.noticeClock, w.noticeNoClock)()
@@ -279,7 +276,9 @@ func (w *Watcher) Run(ctx context.Context) error {
 		timer.Reset(wait)
 		select {
 		case offer <- batch:
-			w.delivered()
+			w.mu.Lock()
+			w.pending.delivered(time.Now())
+			w.mu.Unlock()
 		case <-w.wake:
 		case <-timer.C:
 		case <-ctx.Done():
