@@ -91,7 +91,6 @@ var importRules = map[string]importRule{
 		"pannier/internal/plain",
 		"pannier/internal/state",
 		"pannier/loader",
-		"pannier/loader/fingerprint",
 		"pannier/loader/scan",
 		"pannier/publish/api",
 		"pannier/publish/card",

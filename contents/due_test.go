@@ -36,7 +36,7 @@ func TestNewsLosesNoHint(t *testing.T) {
 		p.Request()
 		p.readDue(t.Context(), nil)
 	}
-	for path, d := range p.read() {
+	for path, d := range p.known() {
 		if d.ticket < p.reads.round {
 			t.Errorf("%s had no turn", path)
 		}

@@ -88,8 +88,8 @@ func (b *bench) round(t *testing.T) time.Duration {
 	return next
 }
 
-// read returns what is known of directories that were read.
-func (b *bench) read() map[string]*Content {
+// known returns what is known of directories that were read.
+func (b *bench) known() map[string]*Content {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all := maps.Collect(b.allLocked())

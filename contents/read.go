@@ -29,8 +29,8 @@ const (
 	readAgain = 5 * time.Second
 	// readRate is how many bytes are read in a second; the stat of a file that has not moved counts as a few.
 	readRate = 32 << 20
-	// ReadTimeout bounds one skill. What is known of it by then is kept for the next time.
-	ReadTimeout = 2 * time.Minute
+	// readTimeout bounds one skill. What is known of it by then is kept for the next time.
+	readTimeout = 2 * time.Minute
 	// firstReadTimeout bounds how long the first card waits for fingerprints where scans are enforced.
 	firstReadTimeout = 30 * time.Second
 )
@@ -87,7 +87,7 @@ func (t *Tracker) readDue(ctx context.Context, pace pacer) (next time.Duration, 
 		t.publish()
 	}
 	for i, s := range slices.Concat(hinted, others) {
-		bounded, cancel := context.WithTimeout(ctx, ReadTimeout)
+		bounded, cancel := context.WithTimeout(ctx, readTimeout)
 		_, err := t.compute(bounded, s, pace)
 		cancel()
 		if ctx.Err() != nil {
@@ -248,15 +248,26 @@ func (t *Tracker) Compute(ctx context.Context, s *pannier.Skill) (pannier.Digest
 // compute reads the files of a skill: those whose stats changed for the fingerprint, and if that is another one, what
 // turns and prompts show.
 func (t *Tracker) compute(ctx context.Context, s *pannier.Skill, pace pacer) (pannier.Digest, error) {
-	p, err := t.Read(ctx, s, fingerprint.Options{Pace: pace})
+	p, err := t.read(ctx, s, fingerprint.Options{Pace: pace})
 	if err == nil {
 		t.readFound(ctx, s, p)
 	}
 	return p.Digest, err
 }
 
-// Read computes a fingerprint with options, of which it sets what is known already.
-func (t *Tracker) Read(ctx context.Context, s *pannier.Skill, o fingerprint.Options) (fingerprint.Print, error) {
+// Read returns the files of a skill as they are now, one by one.
+func (t *Tracker) Read(ctx context.Context, s *pannier.Skill) (c Content, manifest []pannier.ToolFile, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	p, err := t.read(ctx, s, fingerprint.Options{Manifest: true})
+	if err == nil {
+		t.Request()
+	}
+	return Content{Of: s.Sum, Fingerprint: p.Digest, Parts: p.Parts}, p.Manifest, err
+}
+
+// read computes a fingerprint with options, of which it sets what is known already.
+func (t *Tracker) read(ctx context.Context, s *pannier.Skill, o fingerprint.Options) (fingerprint.Print, error) {
 	ticket := t.tickets.Add(1)
 	p, err := t.print(ctx, s, o)
 	t.record(s, ticket, p, err)
@@ -269,11 +280,16 @@ func (t *Tracker) print(ctx context.Context, s *pannier.Skill, o fingerprint.Opt
 		o.Known = c.files
 	}
 	t.mu.Unlock()
-	return Print(ctx, t.o.Rules, s, o)
+	return printOf(ctx, t.o.Rules, s, o)
 }
 
-// Print computes the fingerprint of a skill.
-func Print(
+// FingerprintOf computes the fingerprint of a skill, for callers without a tracker.
+func FingerprintOf(ctx context.Context, rules pannier.DiscoveryRules, s *pannier.Skill) (pannier.Digest, error) {
+	p, err := printOf(ctx, rules, s, fingerprint.Options{})
+	return p.Digest, err
+}
+
+func printOf(
 	ctx context.Context, rules pannier.DiscoveryRules, s *pannier.Skill, o fingerprint.Options,
 ) (fingerprint.Print, error) {
 	at, err := loader.PlaceOf(rules.Roots[s.RootIndex]).Find(s.PathBelowRoot)

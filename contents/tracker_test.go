@@ -59,8 +59,8 @@ func TestFingerprintIsThatOfTheSnapshot(t *testing.T) {
 		t.Errorf("the next round comes after %s", next)
 	}
 	generation := p.Version()
-	if p.Fingerprint(e.Skill).IsZero() || len(p.read()) != 1 { // the other is shadowed
-		t.Errorf("fingerprint %s of %d", p.Fingerprint(e.Skill), len(p.read()))
+	if p.Fingerprint(e.Skill).IsZero() || len(p.known()) != 1 { // the other is shadowed
+		t.Errorf("fingerprint %s of %d", p.Fingerprint(e.Skill), len(p.known()))
 	}
 	p.round(t)
 	if p.Version() != generation {
@@ -75,7 +75,7 @@ func TestFingerprintIsThatOfTheSnapshot(t *testing.T) {
 	}
 	fixture.WriteIn(t, w, "rm -r skills/pdf skills/a/pdf")
 	p.load(t)
-	if p.round(t); !p.Fingerprint(e.Skill).IsZero() || len(p.read()) != 0 {
+	if p.round(t); !p.Fingerprint(e.Skill).IsZero() || len(p.known()) != 0 {
 		t.Errorf("a skill that is gone has the fingerprint %s", p.Fingerprint(e.Skill))
 	}
 }
@@ -95,7 +95,7 @@ func TestNewsComesFirst(t *testing.T) {
 		if next := p.round(t); next != 0 {
 			t.Errorf("the next round comes after %s", next)
 		}
-		for path, d := range p.read() {
+		for path, d := range p.known() {
 			if d.ticket > before {
 				read = append(read, filepath.Base(path))
 			}

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"pannier"
-	"pannier/contents"
-	"pannier/loader/fingerprint"
 )
 
 // Contents are what a sidecar knows of the files of skills.
@@ -34,14 +32,8 @@ func (c *core) contentsForModules() Contents {
 			return Files{Fingerprint: known.Fingerprint, LinkedOut: known.LinkedOut(s)}
 		},
 		Read: func(ctx context.Context, s *pannier.Skill) (Files, error) {
-			ctx, cancel := context.WithTimeout(ctx, contents.ReadTimeout)
-			defer cancel()
-			p, err := c.contents.Read(ctx, s, fingerprint.Options{Manifest: true})
-			if err == nil {
-				c.contents.Request()
-			}
-			read := contents.Content{Parts: p.Parts}
-			return Files{Fingerprint: p.Digest, LinkedOut: read.LinkedOut(s), Manifest: p.Manifest}, err
+			now, manifest, err := c.contents.Read(ctx, s)
+			return Files{Fingerprint: now.Fingerprint, LinkedOut: now.LinkedOut(s), Manifest: manifest}, err
 		},
 		Scanned: func(s *pannier.Skill, digest pannier.Digest) *pannier.ScanSummary {
 			return c.contents.Scanned(s.Path, digest)

@@ -11,7 +11,6 @@ import (
 	"pannier"
 	"pannier/config"
 	"pannier/contents"
-	"pannier/loader/fingerprint"
 	"pannier/publish/api"
 	"pannier/publish/rpc"
 	"pannier/publish/turn"
@@ -74,8 +73,7 @@ func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) 
 	return &Directory{
 		Handler: newDirectoryHandler(api.Options{Service: decides, Turns: turn.New(turns), Reports: api.Reports{Card: h.card}}), Service: decides, Snapshot: s, Rules: h.rules, Resources: h.loader.Resources, Tools: rules.Tools,
 		Fingerprint: func(ctx context.Context, s *pannier.Skill) (pannier.Digest, error) {
-			print, err := contents.Print(ctx, h.rules, s, fingerprint.Options{})
-			return print.Digest, err
+			return contents.FingerprintOf(ctx, h.rules, s)
 		},
 	}, nil
 }
