@@ -147,7 +147,7 @@ var (
 		"pannier/publish/push", "pannier/publish/turn", "pannier/registry", "pannier/service", "pannier/sidecar",
 		"pannier/watcher",
 	}
-	modules = []string{"pannier/console", "pannier/loader/lint", "pannier/publish/mcp", "pannier/replay", "pannier/tools"}
+	modules = []string{"pannier/admin", "pannier/console", "pannier/loader/lint", "pannier/publish/mcp", "pannier/replay", "pannier/tools"}
 )
 
 // TestCoreImportsNoModule: cmd/pannier hands the modules to the sidecar.

@@ -31,24 +31,15 @@ const (
 	probeIdle     = 15 * time.Second
 )
 
-// listen opens the TCP listener for metrics and probes, nil where the settings have none, and checks its web
-// configuration, so that a sidecar that could not serve it does not start.
-func listen(ctx context.Context, s config.Settings) (net.Listener, error) {
-	if s.TCP.Listen == "" {
-		if s.TCP.WebConfig != "" && s.TCP.APIListen == "" {
-			return nil, &Error{
-				Message: fmt.Sprintf("web_config %s is for a TCP listener, and there is none", s.TCP.WebConfig),
-				Hint:    "give --listen or --api-listen too, or leave --web-config out",
-			}
-		}
-		return nil, nil
-	}
-	return listenTCP(ctx, s.TCP.Listen, "--listen", s.TCP.WebConfig)
-}
-
 // listenTCP opens a listener for an address that a flag gives.
 func listenTCP(ctx context.Context, address, flag, webConfig string) (net.Listener, error) {
-	if err := validateWebConfig(webConfig); err != nil {
+	var err error
+	if info, statErr := os.Stat(webConfig); statErr == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file") // not opened: a reader of a FIFO waits for its writer
+	} else {
+		err = web.Validate(webConfig)
+	}
+	if err != nil {
 		return nil, &Error{
 			Message: fmt.Sprintf("web_config %s: %v", webConfig, err),
 			Hint:    "it is a file of Prometheus's exporter-toolkit, with tls_server_config and basic_auth_users",
@@ -67,15 +58,6 @@ func listenTCP(ctx context.Context, address, flag, webConfig string) (net.Listen
 		e.Hint = "this port needs a privilege; choose one above 1023 with " + flag
 	}
 	return nil, e
-}
-
-// validateWebConfig fails if a web configuration cannot be used. A FIFO is not opened: a reader of one
-// waits for who writes it.
-func validateWebConfig(path string) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return errors.New("not a regular file")
-	}
-	return web.Validate(path)
 }
 
 // serveProbes answers on a TCP listener until ctx is done, gives requests under way a moment to end, and closes it.

@@ -3,9 +3,9 @@ package sidecar
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"sync/atomic"
 	"time"
@@ -34,7 +34,16 @@ func openListeners(ctx context.Context, o Options, log hclog.Logger) (*listeners
 	if on.socket, err = api.Listen(ctx, s.Socket.Path, s.Socket.Mode); err != nil {
 		return nil, socketError(err, s)
 	}
-	if on.probes, err = listen(ctx, s); err == nil {
+	switch { // the web configuration is checked, so that a sidecar that could not serve it does not start
+	case s.TCP.Listen != "":
+		on.probes, err = listenTCP(ctx, s.TCP.Listen, "--listen", s.TCP.WebConfig)
+	case s.TCP.WebConfig != "" && s.TCP.APIListen == "":
+		err = &Error{
+			Message: fmt.Sprintf("web_config %s is for a TCP listener, and there is none", s.TCP.WebConfig),
+			Hint:    "give --listen or --api-listen too, or leave --web-config out",
+		}
+	}
+	if err == nil {
 		on.tcp, err = listenAPI(ctx, s, o.Modules, log)
 	}
 	if err != nil {
@@ -50,14 +59,6 @@ func (on *listeners) lost() error {
 		return nil
 	}
 	return on.socket.Lost()
-}
-
-// serve answers requests until ctx is done.
-func (on *listeners) serve(ctx context.Context, h http.Handler, log hclog.Logger) error {
-	if on.private != nil {
-		return api.Serve(ctx, on.private, api.AsOwn(h), log)
-	}
-	return api.Serve(ctx, on.socket, h, log)
 }
 
 func (on *listeners) close() {
@@ -199,7 +200,10 @@ func (s *Sidecar) run(ctx context.Context) error {
 	s.tasks, ctx = newTasks(ctx)
 	s.startup = newStartupHandler(s.Settings, s.Build, s.reg, s.listeners.lost)
 	s.tasks.run(ctx, "socket", func(ctx context.Context) error {
-		return s.listeners.serve(ctx, s.startup, s.log.Named("api"))
+		if private := s.listeners.private; private != nil {
+			return api.Serve(ctx, private, api.AsOwn(s.startup), s.log.Named("api"))
+		}
+		return api.Serve(ctx, s.listeners.socket, s.startup, s.log.Named("api"))
 	})
 	if s.listeners.socket != nil {
 		s.tasks.run(ctx, "socket file", func(ctx context.Context) error { s.listeners.socket.Watch(ctx, s.log.Named("api")); return nil })

@@ -17,14 +17,7 @@ const (
 	defaultTime   = 20 * time.Second
 )
 
-func timeoutOf(job *pannier.ToolJob) time.Duration { return cmp.Or(job.Timeout, defaultTime) }
-
 func outputOf(job *pannier.ToolJob) int64 { return cmp.Or(job.Bounds.OutputBytes, defaultOutput) }
-
-// newPieces cleans and bounds the output that arrives before the result.
-func newPieces(job *pannier.ToolJob, out func([]byte)) *output.Sink {
-	return output.NewSink(outputOf(job), nil, out)
-}
 
 // runnerCodes are the codes that only a runner knows of. Any other is a failure.
 var runnerCodes = map[string]bool{

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"pannier"
+	"pannier/tools/output"
 )
 
 // The bounds of a hub.
@@ -200,8 +202,8 @@ func (h *Hub) Run(ctx context.Context, job pannier.ToolJob, out func(chunk []byt
 
 // follow gives output on and returns the result of a call.
 func (c *connected) follow(ctx context.Context, id string, call *call, job *pannier.ToolJob, out func([]byte)) pannier.ToolResult {
-	pieces := newPieces(job, out)
-	late := time.NewTimer(timeoutOf(job) + endWait)
+	pieces := output.NewSink(outputOf(job), nil, out) // cleans and bounds what arrives before the result
+	late := time.NewTimer(cmp.Or(job.Timeout, defaultTime) + endWait)
 	defer late.Stop()
 	done := ctx.Done()
 	for {
