@@ -8,8 +8,9 @@ import (
 	"pannier"
 )
 
-// Activity holds when each skill of the newest snapshot was last used, in memory. It is not part of the snapshot, so using a
-// skill changes no digest, no version and no ETag that covers them. Its zero value is empty; it is for any number of callers.
+// Activity holds when each skill of the newest snapshot was last used, in memory. It is not part of the snapshot, so
+// using a skill changes no digest, no version and no ETag that covers them. Its zero value is empty; it is for any
+// number of callers.
 type Activity struct {
 	mu     sync.Mutex // serializes replacing newest
 	newest atomic.Pointer[Uses]
@@ -27,7 +28,8 @@ type useKey struct{ slug, path string }
 // with a thousand skills write to the same memory once a second at most.
 type Use struct{ loaded, active atomic.Int64 }
 
-// Of returns the uses of the skills of a snapshot, or of a newer one. Skills that are in both snapshots keep their times.
+// Of returns the uses of the skills of a snapshot, or of a newer one. Skills that are in both snapshots keep their
+// times.
 func (a *Activity) Of(s *pannier.Snapshot) *Uses {
 	if u := a.newest.Load(); u.isFor(s) {
 		return u

@@ -40,8 +40,8 @@ func (s Scope) Includes(needed Scope) bool {
 	return s == needed || s == ScopeWrite || needed == ScopeRead
 }
 
-// Caller is the client of a connection: on the unix socket the user that connected (unix(7), SO_PEERCRED), over TCP the holder
-// of a token.
+// Caller is the client of a connection: on the unix socket the user that connected (unix(7), SO_PEERCRED), over TCP
+// the holder of a token.
 //
 // The ids are those of this process's user namespace. It has no process id, which means nothing between containers.
 type Caller struct {
@@ -97,8 +97,8 @@ type Rights struct {
 	WriteUIDs, CallUIDs []uint32
 }
 
-// ScopeOf returns what a caller may do. On the socket it is everything for root, for the user that the sidecar runs as and for
-// those whom the settings name; the others are members of the socket's group.
+// ScopeOf returns what a caller may do. On the socket it is everything for root, for the user that the sidecar runs
+// as and for those whom the settings name; the others are members of the socket's group.
 func (s *Service) ScopeOf(c Caller) Scope {
 	scope := ScopeEnvironment
 	switch {

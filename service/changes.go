@@ -11,7 +11,8 @@ import (
 
 // Installer moves skills, and audits that. What a client can act on is a [*pannier.Refusal].
 type Installer interface {
-	// Install puts a skill into the workspace, or replaces one, and returns with a snapshot that shows it; nil of a dry run.
+	// Install puts a skill into the workspace, or replaces one, and returns with a snapshot that shows it; nil of a
+	// dry run.
 	Install(context.Context, pannier.Actor, pannier.InstallRequest, pannier.InstallSource) (pannier.InstallResult, *pannier.Snapshot, error)
 	// InstallSeveral puts each skill of an archive into the workspace, and returns what came of it.
 	InstallSeveral(context.Context, pannier.Actor, pannier.InstallSeveral, pannier.InstallSource) ([]pannier.InstalledFolder, error)
@@ -22,7 +23,8 @@ type Installer interface {
 	Promote(context.Context, pannier.Actor, pannier.Promotion) (pannier.SkillPromotion, error)
 }
 
-// Changes change what skills are judged by, and audits that. Each function returns with a snapshot that shows the change.
+// Changes change what skills are judged by, and audits that. Each function returns with a snapshot that shows the
+// change.
 type Changes interface {
 	// SetPolicy changes the workspace layer of a skill's policy.
 	SetPolicy(context.Context, pannier.Actor, pannier.PolicyKey, pannier.PolicyChange) (pannier.Policy, *pannier.Snapshot, error)
@@ -95,7 +97,8 @@ func (s *Service) Promote(ctx context.Context, p pannier.Promotion) (pannier.Ski
 	return s.Installer.Promote(ctx, ActorFrom(ctx), p)
 }
 
-// SetPolicy changes the workspace layer of a skill's policy. Programs are allowed for the present content of the skill alone.
+// SetPolicy changes the workspace layer of a skill's policy. Programs are allowed for the present content of the
+// skill alone.
 func (s *Service) SetPolicy(ctx context.Context, key pannier.PolicyKey, change pannier.PolicyChange) (pannier.Policy, error) {
 	if key.SourceKind == "" {
 		key.SourceKind = pannier.SourceWorkspace

@@ -12,7 +12,8 @@ type Text struct {
 	pannier.Document
 }
 
-// Text returns the instructions of a skill of a snapshot. It fails with [pannier.ErrChanged] where the disk has moved on.
+// Text returns the instructions of a skill of a snapshot. It fails with [pannier.ErrChanged] where the disk has moved
+// on.
 func (s *Service) Text(ctx context.Context, e *pannier.Entry) (pannier.Document, error) {
 	if err := CheckInstructions(e); err != nil {
 		return pannier.Document{}, err
@@ -64,7 +65,8 @@ const (
 	Agent Reader = iota
 	// Model is a model that reads by itself: it may not read the instructions of skills that policy keeps for people.
 	Model
-	// Inspector is a client that may write and looks for a fault: it reads files as they are on disk, of skills in every state.
+	// Inspector is a client that may write and looks for a fault: it reads files as they are on disk, of skills in
+	// every state.
 	Inspector
 )
 
@@ -77,7 +79,8 @@ type OpenedFile struct {
 // Record records that the file is served.
 func (f *OpenedFile) Record() { f.record() }
 
-// OpenFile opens a file of a skill of a snapshot for a reader. It fails with [pannier.ErrChanged] where the disk has moved on.
+// OpenFile opens a file of a skill of a snapshot for a reader. It fails with [pannier.ErrChanged] where the disk has
+// moved on.
 func (s *Service) OpenFile(ctx context.Context, e *pannier.Entry, name string, by Reader) (*OpenedFile, error) {
 	skill := e.Skill
 	if by == Inspector { // who looks for a fault needs the text of the disk, not the last good one
@@ -115,7 +118,8 @@ func (s *Service) OpenFile(ctx context.Context, e *pannier.Entry, name string, b
 	return opened, nil
 }
 
-// VersionDiff returns what changed from the version before to the present one of the skill that owns a slug, or lies at a path.
+// VersionDiff returns what changed from the version before to the present one of the skill that owns a slug, or lies
+// at a path.
 func (s *Service) VersionDiff(ctx context.Context, now *pannier.Snapshot, ref, path string, by Reader) (pannier.VersionDiff, error) {
 	e, err := Find(now, ref, path)
 	if err == nil && by != Inspector {

@@ -12,7 +12,8 @@ type Contents interface {
 	Fingerprint(*pannier.Skill) pannier.Digest
 	// Compute returns the fingerprint of a skill as it is on disk.
 	Compute(context.Context, *pannier.Skill) (pannier.Digest, error)
-	// Version is another number whenever Fingerprint has other answers than before. It is read before the answers that depend on it.
+	// Version is another number whenever Fingerprint has other answers than before. It is read before the answers
+	// that depend on it.
 	Version() uint64
 	// Verdict returns what a scan has found of a skill as the snapshot has it.
 	Verdict(*pannier.Skill) (v pannier.ScanVerdict, found bool, err error)
@@ -37,7 +38,8 @@ func (unknown) Verdict(*pannier.Skill) (pannier.ScanVerdict, bool, error) {
 
 func (unknown) Summary(*pannier.Skill) *pannier.ScanSummary { return nil }
 
-// Verdict returns what a scan has found of a skill. It is nil if the store cannot be read: the rest of the skill is still shown.
+// Verdict returns what a scan has found of a skill. It is nil if the store cannot be read: the rest of the skill is
+// still shown.
 func (s *Service) Verdict(skill *pannier.Skill) *pannier.ScanVerdict {
 	v, found, err := s.Contents.Verdict(skill)
 	if err != nil {

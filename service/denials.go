@@ -14,8 +14,8 @@ import (
 // denialReasons are the codes of what is refused because of who asks.
 var denialReasons = []string{"token_missing", "token_unknown", "ticket_unknown", CodeForbidden, "browser_refused", "host_refused", "peer_unknown"}
 
-// The bounds of what denials leave: lines of the log for each reason, and audit entries of all clients, of which one is for each
-// client and request.
+// The bounds of what denials leave: lines of the log for each reason, and audit entries of all clients, of which one
+// is for each client and request.
 const (
 	denialLogEvery   = time.Minute
 	denialAuditEvery = time.Hour
@@ -23,8 +23,8 @@ const (
 	maxDeniedSlug    = 128
 )
 
-// denials counts denied requests: in a metric each, in the log one line for each reason and minute, and denied changes in the audit
-// log. It is for any number of callers.
+// denials counts denied requests: in a metric each, in the log one line for each reason and minute, and denied
+// changes in the audit log. It is for any number of callers.
 type denials struct {
 	total *prometheus.CounterVec
 	log   hclog.Logger

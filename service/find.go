@@ -15,7 +15,8 @@ const (
 	defaultFound = 20
 )
 
-// FindByText returns the skills that a text is about, the most relevant first; keep, unless it is nil, says which of them count.
+// FindByText returns the skills that a text is about, the most relevant first; keep, unless it is nil, says which of
+// them count.
 func (s *Service) FindByText(now *pannier.Snapshot, q pannier.FindRequest, keep func(*pannier.Entry) bool) (pannier.FoundList, error) {
 	list := pannier.FoundList{SnapshotVersion: now.Version, Digest: now.Digest, Skills: []pannier.FoundSkill{}}
 	switch {

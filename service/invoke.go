@@ -30,8 +30,8 @@ func (s *Service) Activate(ctx context.Context, ref string) (pannier.Content, er
 
 const maxArgs = 64 << 10
 
-// RunCommand returns what an agent needs to follow a command: the text of its skill, followed by the arguments. Nothing is run
-// here.
+// RunCommand returns what an agent needs to follow a command: the text of its skill, followed by the arguments.
+// Nothing is run here.
 func (s *Service) RunCommand(ctx context.Context, name, args string) (run pannier.CommandRun, err error) {
 	now := s.Snapshot()
 	if now == nil {
@@ -93,8 +93,8 @@ func (s *Service) findCommand(now *pannier.Snapshot, name string) (pannier.Found
 	return c, nil
 }
 
-// commandText returns the body of a skill, followed by the command and its arguments. The arguments replace nothing in the body,
-// and no file that they name is opened.
+// commandText returns the body of a skill, followed by the command and its arguments. The arguments replace nothing
+// in the body, and no file that they name is opened.
 func commandText(body, command, args string) string {
 	var text strings.Builder
 	text.WriteString(body)

@@ -46,7 +46,8 @@ type Query struct {
 	Page  Page
 }
 
-// Select returns the entries that a query is about, with a text the most relevant first, else by slug, and what is said of the rest.
+// Select returns the entries that a query is about, with a text the most relevant first, else by slug, and what is
+// said of the rest.
 func (s *Service) Select(now *pannier.Snapshot, q Query) ([]*pannier.Entry, pannier.Paging, error) {
 	entries := now.Entries
 	if len(q.Slugs) > 0 {
@@ -74,7 +75,8 @@ func (s *Service) Select(now *pannier.Snapshot, q Query) ([]*pannier.Entry, pann
 	return q.Page.Of(entries)
 }
 
-// withSlugs returns the entries with one of some sorted slugs, those that are shadowed too. Both lists are ordered by slug.
+// withSlugs returns the entries with one of some sorted slugs, those that are shadowed too. Both lists are ordered by
+// slug.
 func withSlugs(entries []*pannier.Entry, slugs []string) (found []*pannier.Entry) {
 	for _, slug := range slugs {
 		first, _ := slices.BinarySearchFunc(entries, slug, func(e *pannier.Entry, slug string) int { return cmp.Compare(e.Slug, slug) })
@@ -126,8 +128,9 @@ func cursorOf(e *pannier.Entry) string {
 
 const cursorDigestBytes = 8
 
-// after returns the index of the first entry after the one that the cursor names. If that one has gone, this is the first of its slug, or
-// else of the next slug, and in a list by relevance the first of all: an entry may be repeated, and none is left out.
+// after returns the index of the first entry after the one that the cursor names. If that one has gone, this is the
+// first of its slug, or else of the next slug, and in a list by relevance the first of all: an entry may be repeated,
+// and none is left out.
 func (p Page) after(entries []*pannier.Entry) (int, error) {
 	text, err := base64.RawURLEncoding.DecodeString(p.Cursor)
 	if err != nil || len(text) <= cursorDigestBytes {
@@ -146,8 +149,8 @@ func (p Page) after(entries []*pannier.Entry) (int, error) {
 	return first, nil
 }
 
-// Describe returns all that is known of the skill that owns a slug, or lies at a path. Where the skill keeps changing, it returns
-// what it could find out.
+// Describe returns all that is known of the skill that owns a slug, or lies at a path. Where the skill keeps
+// changing, it returns what it could find out.
 func (s *Service) Describe(ctx context.Context, now *pannier.Snapshot, ref, path string) (d pannier.Detail, err error) {
 	err = s.Fresh(ctx, now, func(now *pannier.Snapshot) (err error) {
 		d, err = s.describe(ctx, now, ref, path)

@@ -56,8 +56,8 @@ var statuses = func() map[string]int {
 	return statuses
 }()
 
-// StatusOf returns the HTTP status that a refusal with a code is reported by. A code outside the table is an error of the request, or of
-// the archive in it.
+// StatusOf returns the HTTP status that a refusal with a code is reported by. A code outside the table is an error of
+// the request, or of the archive in it.
 func StatusOf(code string) int {
 	if status, ok := statuses[code]; ok {
 		return status
@@ -68,8 +68,8 @@ func StatusOf(code string) int {
 	return http.StatusBadRequest
 }
 
-// Problem returns how an error is reported (RFC 9457), with what the client can do about it; false of one that is neither a refusal nor
-// expected. request names what was asked for, for the log.
+// Problem returns how an error is reported (RFC 9457), with what the client can do about it; false of one that is
+// neither a refusal nor expected. request names what was asked for, for the log.
 func (s *Service) Problem(request string, err error) (pannier.ErrorDocument, bool) {
 	if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
 		doc := NewProblem(StatusOf(refusal.Code), refusal.Code, refusal.Message, refusal.Hint)

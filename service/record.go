@@ -14,7 +14,8 @@ func (s *Service) RecordLoaded(t Text) {
 	s.Emit(pannier.EventSkillLoaded, Loaded(t.Entry, t.Frontmatter))
 }
 
-// MarkLoaded records when the instructions of a skill were served, without an event: turns emit those that their budget allows.
+// MarkLoaded records when the instructions of a skill were served, without an event: turns emit those that their
+// budget allows.
 func (s *Service) MarkLoaded(e *pannier.Entry) {
 	advance(&s.Activity.Of(s.Snapshot()).Of(e).loaded, time.Now().Unix())
 }

@@ -23,8 +23,8 @@ func refuse(code, message, hint string) *pannier.Refusal {
 	return &pannier.Refusal{Code: code, Message: message, Hint: hint}
 }
 
-// Find returns the skill that owns a slug, "slug" or "owner/slug"; with a path, the one that lies there, which also reaches a
-// skill that is shadowed.
+// Find returns the skill that owns a slug, "slug" or "owner/slug"; with a path, the one that lies there, which also
+// reaches a skill that is shadowed.
 func Find(s *pannier.Snapshot, ref, path string) (*pannier.Entry, error) {
 	e, ok := s.Lookup(ref)
 	if path != "" {
@@ -47,7 +47,8 @@ func NotFound(ref, path string) error {
 
 func showHint(e *pannier.Entry) string { return `run "pannier show ` + e.Slug + `" to see more` }
 
-// CheckUsable refuses a skill that cannot be used. It says why by the state: a skill can have reasons against it besides.
+// CheckUsable refuses a skill that cannot be used. It says why by the state: a skill can have reasons against it
+// besides.
 func CheckUsable(e *pannier.Entry) error {
 	if e.Usable {
 		return nil

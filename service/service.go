@@ -1,5 +1,6 @@
-// Package service decides who may do what with the skills of a workspace, does it, and records it. Every protocol asks it, and it
-// knows none of them: a protocol decodes what a client asks for, calls one function, and encodes what it returns.
+// Package service decides who may do what with the skills of a workspace, does it, and records it. Every protocol
+// asks it, and it knows none of them: a protocol decodes what a client asks for, calls one function, and encodes what
+// it returns.
 //
 //	content                          read by                       of skills that
 //	state, problems, frontmatter,    every client                  are in the snapshot
@@ -13,11 +14,12 @@
 //	                                 by an inspection
 //
 // No client reads files that [pannier.DiscoveryRules.Serves] excludes. A read emits skill_loaded for instructions and
-// skill_file_read for any other file, an activation or invocation emits skill_loaded and skill_invoked. An inspection emits nothing.
+// skill_file_read for any other file, an activation or invocation emits skill_loaded and skill_invoked. An inspection
+// emits nothing.
 //
 // The client of a request is that of its context ([WithCaller]). A protocol holds it to the [Scope] of a request by
-// [Service.Require] before it reads more of the request; a denied change is audited. Changes are carried out, audited and made
-// known by what [Options] has for them.
+// [Service.Require] before it reads more of the request; a denied change is audited. Changes are carried out, audited
+// and made known by what [Options] has for them.
 package service
 
 import (
@@ -45,7 +47,8 @@ type Texts interface {
 type File interface {
 	Digest() pannier.Digest
 	Size() int64
-	// Path is where the file lies below the directory of the skill, whatever links led there; empty for one that lies elsewhere.
+	// Path is where the file lies below the directory of the skill, whatever links led there; empty for one that lies
+	// elsewhere.
 	Path() string
 	// WriterTo writes the bytes with that digest, at least once. Where the file has changed meanwhile it fails with
 	// [pannier.ErrChanged] before it has written the last of them.
@@ -62,14 +65,15 @@ type Commands struct {
 // Reading are what reads the directories of skills. All but the ones marked optional are needed for what uses them.
 type Reading struct {
 	Texts Texts
-	// OpenFile opens a file below a skill directory. It fails with a [pannier.FileError] where there is none to serve, and else as
-	// [Texts].Read does.
+	// OpenFile opens a file below a skill directory. It fails with a [pannier.FileError] where there is none to
+	// serve, and else as [Texts].Read does.
 	OpenFile func(ctx context.Context, s *pannier.Skill, path string) (File, error)
 	// Inspect looks into a skill directory; optional. It fails as [Texts] do.
 	Inspect func(context.Context, *pannier.Skill) (pannier.Inspection, error)
 	// Directory returns the directory of a skill as the agent sees it.
 	Directory func(*pannier.Skill) string
-	// Versions returns the versions of a skill, Diff what changed from the one before to the one that is there; both optional.
+	// Versions returns the versions of a skill, Diff what changed from the one before to the one that is there; both
+	// optional.
 	Versions func(context.Context, *pannier.Skill) (pannier.VersionList, error)
 	Diff     func(context.Context, *pannier.Skill) (pannier.VersionDiff, error)
 	// Blocks reports whether a security scan blocks a skill with a fingerprint; optional.
@@ -90,7 +94,8 @@ type Options struct {
 	Commands Commands
 	// Ranked returns the skills that have words of a text, the most relevant first.
 	Ranked func(s *pannier.Snapshot, text string) []pannier.Found
-	// Environment returns what skills are judged by, with the time that it was found out. Without it, that of the snapshot is.
+	// Environment returns what skills are judged by, with the time that it was found out. Without it, that of the
+	// snapshot is.
 	Environment func() pannier.Environment
 
 	// Installer, Changes, Uploads and Tools carry out what clients ask for. Each is optional.
@@ -143,8 +148,8 @@ func New(o Options) *Service {
 // freshTries bounds how often a skill that changes while it is read is read.
 const freshTries = 3
 
-// Fresh calls answer with a snapshot. If answer fails with [pannier.ErrChanged], since the disk has changed, it scans again and
-// retries, so that what is served is what a snapshot says.
+// Fresh calls answer with a snapshot. If answer fails with [pannier.ErrChanged], since the disk has changed, it scans
+// again and retries, so that what is served is what a snapshot says.
 func (s *Service) Fresh(ctx context.Context, now *pannier.Snapshot, answer func(*pannier.Snapshot) error) error {
 	for try := range freshTries {
 		if try > 0 {

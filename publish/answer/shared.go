@@ -7,8 +7,9 @@ import (
 	"pannier"
 )
 
-// Shared keeps the encoded answers of one snapshot and one generation of what is known beside it, so that however many clients ask for
-// a large list at once, it is encoded once and there is one copy of it. The zero value keeps nothing yet.
+// Shared keeps the encoded answers of one snapshot and one generation of what is known beside it, so that however
+// many clients ask for a large list at once, it is encoded once and there is one copy of it. The zero value keeps
+// nothing yet.
 type Shared struct {
 	mu         sync.Mutex
 	snapshot   *pannier.Snapshot

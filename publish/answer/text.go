@@ -30,8 +30,8 @@ func AppendEscaped(dst []byte, text string) []byte {
 	}
 }
 
-// plainPrefix returns how many bytes at the start of a text are ASCII that stands in a JSON string as it is. It looks at
-// eight at a time.
+// plainPrefix returns how many bytes at the start of a text are ASCII that stands in a JSON string as it is. It looks
+// at eight at a time.
 func plainPrefix(text string) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	i := 0
@@ -40,8 +40,8 @@ func plainPrefix(text string) int {
 		eight := uint64(t[0]) | uint64(t[1])<<8 | uint64(t[2])<<16 | uint64(t[3])<<24 |
 			uint64(t[4])<<32 | uint64(t[5])<<40 | uint64(t[6])<<48 | uint64(t[7])<<56
 		quote, slash := eight^(ones*'"'), eight^(ones*'\\')
-		// The high bit of a byte is set where the byte is less than a blank, one of the two, or not ASCII. A borrow can only
-		// set more of them, after the first.
+		// The high bit of a byte is set where the byte is less than a blank, one of the two, or not ASCII. A borrow
+		// can only set more of them, after the first.
 		if special := ((eight - ones*' ') | (quote - ones) | (slash - ones) | eight) & high; special != 0 {
 			return i + bits.TrailingZeros64(special)/8
 		}

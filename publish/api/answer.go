@@ -77,7 +77,8 @@ func writeEncoded(w http.ResponseWriter, r *http.Request, contentType string, a 
 	}
 }
 
-// writeHeader reports whether a body follows. The answer to a GET has an ETag, and no body if the client has it already.
+// writeHeader reports whether a body follows. The answer to a GET has an ETag, and no body if the client has it
+// already.
 func writeHeader(w http.ResponseWriter, r *http.Request, contentType string, tag []string, length int) (hasBody bool) {
 	header := w.Header()
 	if len(tag) > 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
@@ -93,8 +94,8 @@ func writeHeader(w http.ResponseWriter, r *http.Request, contentType string, tag
 	return true
 }
 
-// The values of headers that are the same in every answer. Most answers go to callers that have the body already, and cost
-// so little that these would show. They are never written to.
+// The values of headers that are the same in every answer. Most answers go to callers that have the body already, and
+// cost so little that these would show. They are never written to.
 var (
 	noCache    = []string{"no-cache"}
 	noSniff    = []string{"nosniff"}

@@ -2,12 +2,12 @@
 // can use it at once.
 //
 // A handler composes what others own: the snapshot of the registry, the text of a skill from the loader, a resolution
-// and its prompt. It holds no state but answers to the newest snapshot that others may ask for too. Every request is answered from one snapshot: the newest, or the one after a new scan
-// where the disk has moved on.
+// and its prompt. It holds no state but answers to the newest snapshot that others may ask for too. Every request is
+// answered from one snapshot: the newest, or the one after a new scan where the disk has moved on.
 //
-// Errors are application/problem+json (RFC 9457) with a stable `code`, a `detail` and a `hint`. Answers to GET carry a
-// strong ETag. Requests with an Origin or a Referer are refused unless [Browsers] allow them, because only a browser sends them, and bodies are
-// bounded and may hold no field that is not known.
+// Errors are application/problem+json (RFC 9457) with a stable `code`, a `detail` and a `hint`. Answers to GET carry
+// a strong ETag. Requests with an Origin or a Referer are refused unless [Browsers] allow them, because only a
+// browser sends them, and bodies are bounded and may hold no field that is not known.
 package api
 
 import (

@@ -11,8 +11,8 @@ import (
 	"pannier"
 )
 
-// Browsers are the pages that may call the API over TCP. The zero value is none. A page has no other right than the token that it
-// comes with: there are no cookies, and no answer allows credentials.
+// Browsers are the pages that may call the API over TCP. The zero value is none. A page has no other right than the
+// token that it comes with: there are no cookies, and no answer allows credentials.
 type Browsers struct {
 	// Origins are those of other pages, as browsers send them.
 	Origins []string
@@ -34,8 +34,8 @@ const (
 	allowedHeaders = "Authorization, Content-Type, Accept, If-None-Match, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, " + ScopeHeader
 )
 
-// admit refuses requests of pages that may not call, and takes from the others what marks them as such. It reports whether the
-// request is answered: a preflight is.
+// admit refuses requests of pages that may not call, and takes from the others what marks them as such. It reports
+// whether the request is answered: a preflight is.
 func (b *Browsers) admit(w http.ResponseWriter, r *http.Request) (answered bool, err error) {
 	origins, own := r.Header["Origin"], "http://"+r.Host
 	if r.TLS != nil {
@@ -74,8 +74,8 @@ func (b *Browsers) admit(w http.ResponseWriter, r *http.Request) (answered bool,
 	return false, nil
 }
 
-// knowsHost refuses names that were made to point here. With TLS, a browser has compared the name with the certificate. Without, it
-// has to be a loopback name, or that of an allowed origin, which a proxy with TLS has.
+// knowsHost refuses names that were made to point here. With TLS, a browser has compared the name with the
+// certificate. Without, it has to be a loopback name, or that of an allowed origin, which a proxy with TLS has.
 func (b *Browsers) knowsHost(r *http.Request) bool {
 	return r.TLS != nil || IsLoopbackHost(r.Host) || slices.ContainsFunc(b.Origins, func(origin string) bool {
 		u, err := url.Parse(origin)
@@ -83,7 +83,8 @@ func (b *Browsers) knowsHost(r *http.Request) bool {
 	})
 }
 
-// IsLoopbackHost reports whether a Host, with or without a port, is a name of this machine that no name server decides about.
+// IsLoopbackHost reports whether a Host, with or without a port, is a name of this machine that no name server
+// decides about.
 func IsLoopbackHost(host string) bool {
 	name, port, err := net.SplitHostPort(host)
 	switch inner, bracketed := strings.CutPrefix(host, "["); {

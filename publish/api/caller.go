@@ -59,8 +59,8 @@ func callerOf(conn net.Conn) (service.Caller, error) {
 	return service.Caller{UID: cred.Uid, GID: cred.Gid}, nil
 }
 
-// admit refuses requests of browsers, which a page could be behind, and of clients whose user the kernel does not report.
-// Every other client that can connect may read: the mode of the socket or a token has allowed it.
+// admit refuses requests of browsers, which a page could be behind, and of clients whose user the kernel does not
+// report. Every other client that can connect may read: the mode of the socket or a token has allowed it.
 func admit(r *http.Request) error {
 	if err := admitProgram(r); err != nil {
 		return err
@@ -84,8 +84,8 @@ var errBrowser = &pannier.Refusal{
 	Hint: "call the socket from a program, or allow the page's origin over TCP with --api-allow-origins",
 }
 
-// ScopeHeader names a scope. A request that has it may do no more than that scope allows, whatever its caller may do. It never
-// gives a right.
+// ScopeHeader names a scope. A request that has it may do no more than that scope allows, whatever its caller may do.
+// It never gives a right.
 const ScopeHeader = "Pannier-Scope"
 
 // limitScope applies [ScopeHeader].

@@ -10,8 +10,9 @@ import (
 	"pannier/internal/fsx"
 )
 
-// claim is the right to listen on a path, held from before the check of what lies there until the socket is gone. Without
-// it, of two processes that find the same stale file, the second would remove the socket that the first has just made.
+// claim is the right to listen on a path, held from before the check of what lies there until the socket is gone.
+// Without it, of two processes that find the same stale file, the second would remove the socket that the first has
+// just made.
 //
 // The claim is the lock on a file. The kernel drops it with the process, so the file of a killed process
 // claims nothing.
@@ -74,8 +75,8 @@ func isSameFile(file *os.File, name string) bool {
 	return err == nil && os.SameFile(held, named)
 }
 
-// release gives the claim up. The file goes first, so that a process of another user can make its own; a file that replaced it
-// stays.
+// release gives the claim up. The file goes first, so that a process of another user can make its own; a file that
+// replaced it stays.
 func (c *claim) release() {
 	if isSameFile(c.file, c.name) {
 		os.Remove(c.name)

@@ -149,8 +149,9 @@ func (s *stream) run(ctx context.Context) error {
 	return nil
 }
 
-// restart sends the whole catalog in place of events that are no longer stored, and continues after them. The catalog is sent
-// whatever the requested types are, since it shows that events are missing. Before the first snapshot, the next catalog is sent.
+// restart sends the whole catalog in place of events that are no longer stored, and continues after them. The catalog
+// is sent whatever the requested types are, since it shows that events are missing. Before the first snapshot, the
+// next catalog is sent.
 func (s *stream) restart() (EventReader, error) {
 	last := s.source.Last() // before the snapshot, so that what follows is not older than it
 	s.after = last
@@ -185,7 +186,8 @@ func (s *stream) write(text []byte) error {
 
 type servingKey struct{}
 
-// UntilShutdown returns a context that is also done when the server stops taking requests: a stream never ends by itself.
+// UntilShutdown returns a context that is also done when the server stops taking requests: a stream never ends by
+// itself.
 func UntilShutdown(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	serving, ok := ctx.Value(servingKey{}).(context.Context)

@@ -94,8 +94,8 @@ func (f *fileWriter) Write(b []byte) (int, error) {
 	return f.w.Write(b)
 }
 
-// checkFilePath refuses a way up, or an empty step, in the path of a file. The router would send the caller elsewhere for it, and
-// what was meant as a file must not become another route.
+// checkFilePath refuses a way up, or an empty step, in the path of a file. The router would send the caller elsewhere
+// for it, and what was meant as a file must not become another route.
 func checkFilePath(r *http.Request) error {
 	at := r.URL.EscapedPath()
 	if all, _ := path.Match("/v1/skills/*/files", at); all {
@@ -126,7 +126,8 @@ var textEndings = map[string]bool{
 // textNames are files without an ending that are text.
 var textNames = map[string]bool{"license": true, "licence": true, "copying": true, "notice": true, "readme": true, "changelog": true, "authors": true, "makefile": true, "dockerfile": true}
 
-// fileType returns the type of a file by its name: text that nothing runs, or bytes. So no file of a skill is ever a page.
+// fileType returns the type of a file by its name: text that nothing runs, or bytes. So no file of a skill is ever a
+// page.
 func fileType(name string) string {
 	base := strings.ToLower(path.Base(name))
 	if textEndings[path.Ext(base)] || textNames[base] {

@@ -174,8 +174,8 @@ func removeRequest(r *http.Request) (req pannier.RemoveRequest, err error) {
 	return req, err
 }
 
-// The bounds of an archive that comes in as a body: how long it may stand still, and how long the rest of the request may
-// take once it is here.
+// The bounds of an archive that comes in as a body: how long it may stand still, and how long the rest of the request
+// may take once it is here.
 const (
 	bodyIdleTimeout = 30 * time.Second
 	installTimeout  = 2 * time.Minute

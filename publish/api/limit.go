@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Capacity is how many callers the socket takes at one time. Who comes when all connections are taken waits until one of
-// them ends, so that callers take neither the memory nor the descriptors that looking at the disk needs. What lives long
-// has bounds of its own, which together leave connections free, and of these the idle ones make room: probes and health get
-// in clients that follow the events or keep connections.
+// Capacity is how many callers the socket takes at one time. Who comes when all connections are taken waits until one
+// of them ends, so that callers take neither the memory nor the descriptors that looking at the disk needs. What
+// lives long has bounds of its own, which together leave connections free, and of these the idle ones make room:
+// probes and health get in clients that follow the events or keep connections.
 type Capacity struct {
 	Connections int
 	// Streams are those of events, WebSockets those of JSON-RPC; both count among the connections.
@@ -50,8 +50,8 @@ func capacityOf(files uint64) Capacity {
 // freshGrace is how long a new connection has for its first byte before it makes room for others.
 const freshGrace = 100 * time.Millisecond
 
-// limitedListener accepts so many connections at one time. When nearly all are taken it closes those that have sent nothing
-// since they were accepted, the oldest first, and ends the longest idle one.
+// limitedListener accepts so many connections at one time. When nearly all are taken it closes those that have sent
+// nothing since they were accepted, the oldest first, and ends the longest idle one.
 type limitedListener struct {
 	net.Listener
 	slots chan struct{}
@@ -73,9 +73,9 @@ func limit(ln net.Listener, conns int) *limitedListener {
 	return l
 }
 
-// Bound has a server that is about to serve ln take so many connections at one time, and returns the listener to serve.
-// Silent and idle connections make room for new ones. It must be called before the server serves, once its handler is set.
-// The server speaks HTTP/1.1 only: over HTTP/2 one connection would be many.
+// Bound has a server that is about to serve ln take so many connections at one time, and returns the listener to
+// serve. Silent and idle connections make room for new ones. It must be called before the server serves, once its
+// handler is set. The server speaks HTTP/1.1 only: over HTTP/2 one connection would be many.
 func Bound(server *http.Server, ln net.Listener, conns int) net.Listener {
 	limited := limit(ln, conns)
 	server.Handler, server.ConnState = limited.closeWhenCrowded(server.Handler), limited.noteState
@@ -150,8 +150,9 @@ func (l *limitedListener) Close() error { return l.close() }
 // crowded reports whether fewer than one connection in sixteen is free, the one counted in that is waited for.
 func (l *limitedListener) crowded() bool { return len(l.slots) >= cap(l.slots)-cap(l.slots)/16 }
 
-// makeRoom closes silent connections for as long as it is crowded, and then ends the longest idle one. Every connection that
-// comes or falls idle then ends one, so neither those that are silent nor those that are idle ever fill the listener.
+// makeRoom closes silent connections for as long as it is crowded, and then ends the longest idle one. Every
+// connection that comes or falls idle then ends one, so neither those that are silent nor those that are idle ever
+// fill the listener.
 func (l *limitedListener) makeRoom() {
 	if !l.crowded() {
 		return
@@ -210,8 +211,9 @@ func (l *limitedListener) closeWhenCrowded(h http.Handler) http.Handler {
 
 func endConnection(w http.ResponseWriter) { w.Header().Set("Connection", "close") }
 
-// DropBody has the server close the connection of a request after the answer, without waiting for the rest of the body: a client
-// that sends its body slowly would keep the connection until the read timeout. Without a body it does nothing.
+// DropBody has the server close the connection of a request after the answer, without waiting for the rest of the
+// body: a client that sends its body slowly would keep the connection until the read timeout. Without a body it does
+// nothing.
 func DropBody(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		endConnection(w)
@@ -235,8 +237,8 @@ type limitedConn struct {
 	release  func()
 	address  netip.Prefix // set if the listener bounds those of an address
 
-	// The lock of the listener guards these: the state, when it began (a new connection that sends is busy since it came),
-	// whether a valid token has come, and whether the connection is to end.
+	// The lock of the listener guards these: the state, when it began (a new connection that sends is busy since it
+	// came), whether a valid token has come, and whether the connection is to end.
 	state                connState
 	since                time.Time
 	authenticated, ended bool
@@ -268,8 +270,8 @@ func (c *limitedConn) markAuthenticated() {
 // past is a deadline that has been missed.
 var past = time.Unix(1, 0)
 
-// endLocked has the server stop waiting for a request. It does not close the connection, as the server itself would under
-// way: where a request has come in meanwhile, it is answered.
+// endLocked has the server stop waiting for a request. It does not close the connection, as the server itself would
+// under way: where a request has come in meanwhile, it is answered.
 func (c *limitedConn) endLocked() {
 	c.state, c.ended = connBusy, true
 	_ = c.Conn.SetReadDeadline(past) // on an error the idle timeout ends it

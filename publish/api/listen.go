@@ -22,8 +22,8 @@ var ErrInUse = errors.New("another process is listening there")
 // MaxSocketPath is the longest path of a unix socket in bytes (unix(7)).
 const MaxSocketPath = 107
 
-// Listener is a unix socket that removes its own file, and no other, when it is closed. [Listener.Watch] listens anew where
-// the file is removed or replaced.
+// Listener is a unix socket that removes its own file, and no other, when it is closed. [Listener.Watch] listens anew
+// where the file is removed or replaced.
 type Listener struct {
 	path  string
 	mode  fs.FileMode
@@ -89,8 +89,8 @@ func listen(ctx context.Context, path string, mode fs.FileMode) (*boundSocket, e
 	return socket, nil
 }
 
-// chmodBeforeBind gives the socket its mode before it has a name: the kernel takes over the mode of the descriptor, less
-// the umask, so the file never has the 0755 that it would have otherwise.
+// chmodBeforeBind gives the socket its mode before it has a name: the kernel takes over the mode of the descriptor,
+// less the umask, so the file never has the 0755 that it would have otherwise.
 func chmodBeforeBind(mode fs.FileMode) func(string, string, syscall.RawConn) error {
 	return func(_, _ string, conn syscall.RawConn) error {
 		var err error
@@ -108,8 +108,8 @@ func own(path string, mode fs.FileMode) (fs.FileInfo, error) {
 	return os.Lstat(path)
 }
 
-// isAt reports whether the file of the socket is the one with that path. As long as the socket is open, no other file can
-// have its inode.
+// isAt reports whether the file of the socket is the one with that path. As long as the socket is open, no other file
+// can have its inode.
 func (s *boundSocket) isAt(path string) bool {
 	now, err := os.Lstat(path)
 	return err == nil && os.SameFile(now, s.made)

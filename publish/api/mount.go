@@ -16,7 +16,8 @@ type Route struct {
 	Scope service.Scope
 	// Early routes answer before the first snapshot.
 	Early bool
-	// Body and Answer are zero values of the types of JSON bodies; nil means none. The request may have no body with OptionalBody.
+	// Body and Answer are zero values of the types of JSON bodies; nil means none. The request may have no body with
+	// OptionalBody.
 	Body, Answer any
 	OptionalBody bool
 	// Texts are the media types of an answer that is not JSON. Untagged is set where an answer to GET has no ETag.
@@ -25,8 +26,8 @@ type Route struct {
 	AnyQuery bool // the query is not checked
 	// Others are answers without a body, by status; 101 replaces 200.
 	Others map[string]string
-	// Serve answers a request. The snapshot is nil only before the first. An error becomes an answer by its [pannier.Refusal] or
-	// [Fail]; any other is an internal one.
+	// Serve answers a request. The snapshot is nil only before the first. An error becomes an answer by its
+	// [pannier.Refusal] or [Fail]; any other is an internal one.
 	Serve func(*Handler, http.ResponseWriter, *http.Request, *pannier.Snapshot) error
 }
 

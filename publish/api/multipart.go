@@ -23,8 +23,8 @@ const (
 	filePart     = "file"
 )
 
-// packParts returns what writes the files of a body with parts as an archive, so that the same rules hold for both. The name of
-// the file of a part is its path.
+// packParts returns what writes the files of a body with parts as an archive, so that the same rules hold for both.
+// The name of the file of a part is its path.
 func packParts(body io.Reader, boundary string) func(io.Writer) error {
 	return func(w io.Writer) error {
 		p := &partPacker{from: multipart.NewReader(body, boundary), to: zip.NewWriter(w)}

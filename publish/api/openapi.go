@@ -157,8 +157,8 @@ func (rt *route) describeAnswers(s schemas, method string) object {
 	return answers
 }
 
-// text returns the schema of an answer that is not JSON. OpenAPI 3.1 has none for streams: that of server-sent events is the
-// schema of the data of each.
+// text returns the schema of an answer that is not JSON. OpenAPI 3.1 has none for streams: that of server-sent events
+// is the schema of the data of each.
 func (s schemas) text(media string) object {
 	switch media {
 	case "application/octet-stream":

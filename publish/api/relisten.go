@@ -13,9 +13,9 @@ import (
 
 const watchInterval = time.Second
 
-// Watch listens anew at the same path whenever the file of the socket has been removed or replaced, until ctx is done.
-// Connections stay. Where another process holds the claim or answers there, or the directory cannot be written, it tries
-// again each second, and [Listener.Lost] says why there is no socket.
+// Watch listens anew at the same path whenever the file of the socket has been removed or replaced, until ctx is
+// done. Connections stay. Where another process holds the claim or answers there, or the directory cannot be written,
+// it tries again each second, and [Listener.Lost] says why there is no socket.
 func (l *Listener) Watch(ctx context.Context, log hclog.Logger) {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
@@ -59,8 +59,8 @@ func (l *Listener) restore(ctx context.Context, log hclog.Logger) {
 	}
 }
 
-// relisten makes the socket again. The claim is renewed first where its file has gone too, so that of two processes that
-// find no file only one listens.
+// relisten makes the socket again. The claim is renewed first where its file has gone too, so that of two processes
+// that find no file only one listens.
 func (l *Listener) relisten(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"pannier/service"
 )
 
-// route declares a route. The router, the checks of its requests, the scope that a token needs, its operation in the OpenAPI
-// document and the check of docs/API.md follow from it.
+// route declares a route. The router, the checks of its requests, the scope that a token needs, its operation in the
+// OpenAPI document and the check of docs/API.md follow from it.
 type route struct {
 	pattern string // as [http.ServeMux] takes it
 	endpoint
@@ -196,8 +196,8 @@ func (h *Handler) check(route *route, r *http.Request, s *pannier.Snapshot) erro
 	return nil
 }
 
-// readQuery refuses a query that cannot be parsed, a parameter that the route does not have, and a second value of one that it
-// has.
+// readQuery refuses a query that cannot be parsed, a parameter that the route does not have, and a second value of
+// one that it has.
 func (rt *route) readQuery(r *http.Request) (url.Values, error) {
 	if r.URL.RawQuery == "" || rt.anyQuery {
 		return nil, nil

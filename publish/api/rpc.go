@@ -12,11 +12,12 @@ import (
 
 // RPC answers JSON-RPC 2.0.
 type RPC interface {
-	// Answer returns the answer to a text, nil where there is none because nothing in it asks for one. Release takes it back.
+	// Answer returns the answer to a text, nil where there is none because nothing in it asks for one. Release takes
+	// it back.
 	Answer(r *http.Request, text []byte) []byte
 	Release([]byte)
-	// Accept makes a WebSocket of a request and serves it until its peer leaves or stop is done. Where it fails nothing was written; an
-	// error with a method Status() int says with which HTTP status.
+	// Accept makes a WebSocket of a request and serves it until its peer leaves or stop is done. Where it fails
+	// nothing was written; an error with a method Status() int says with which HTTP status.
 	Accept(w http.ResponseWriter, r *http.Request, stop context.Context) error
 }
 

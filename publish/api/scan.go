@@ -7,7 +7,8 @@ import (
 	"pannier"
 )
 
-// acceptRequest reads which rules are to be accepted, with commas between. An empty parameter is not one that was left out.
+// acceptRequest reads which rules are to be accepted, with commas between. An empty parameter is not one that was
+// left out.
 func acceptRequest(r *http.Request) (req pannier.AcceptRequest, err error) {
 	query := r.URL.Query()
 	if query.Has("accept") {

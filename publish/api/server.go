@@ -26,18 +26,18 @@ const (
 // shutdownGrace is how long requests under way may take once the process stops.
 const shutdownGrace = 3 * time.Second
 
-// Serve answers requests until ctx is done, gives those under way a moment to end, and closes the listener. What has not
-// ended by then loses its connection, and its context is done. Serve returns nil where nothing but ctx ended it.
+// Serve answers requests until ctx is done, gives those under way a moment to end, and closes the listener. What has
+// not ended by then loses its connection, and its context is done. Serve returns nil where nothing but ctx ended it.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, log hclog.Logger) error {
 	return serve(ctx, limit(ln, CapacityNow().Connections), h, log, (*http.Server).Serve)
 }
 
-// ServeTCP is [Serve] for a listener of TCP and a handler of [Handler.WithTokens]. run has the server serve the listener that
-// it is given, which may put TLS around it, and returns when the server does.
+// ServeTCP is [Serve] for a listener of TCP and a handler of [Handler.WithTokens]. run has the server serve the
+// listener that it is given, which may put TLS around it, and returns when the server does.
 //
-// It speaks HTTP/1.1 only: over HTTP/2 one connection would be many, and the bound of connections would be none. There
-// are half as many as on the socket, so that descriptors are left when both are full. Of one address at most 64 connections may
-// have brought no valid token yet; the oldest of them is closed for one more.
+// It speaks HTTP/1.1 only: over HTTP/2 one connection would be many, and the bound of connections would be none.
+// There are half as many as on the socket, so that descriptors are left when both are full. Of one address at most 64
+// connections may have brought no valid token yet; the oldest of them is closed for one more.
 func ServeTCP(ctx context.Context, ln net.Listener, h http.Handler, log hclog.Logger, run func(*http.Server, net.Listener) error) error {
 	limited := limit(ln, max(1, CapacityNow().Connections/2))
 	limited.anonymous = anonymousConns

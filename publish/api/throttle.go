@@ -17,7 +17,8 @@ const (
 	maxDelay     = 2 * time.Second
 	// failuresForgotten is how long an address must be quiet for its failures not to count any more.
 	failuresForgotten = time.Minute
-	// maxFailing is how many addresses are remembered. Where there are more, the one that is quiet for longest is forgotten.
+	// maxFailing is how many addresses are remembered. Where there are more, the one that is quiet for longest is
+	// forgotten.
 	maxFailing = 1024
 )
 

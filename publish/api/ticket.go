@@ -37,8 +37,8 @@ func (h *Handler) issueTicket(r *http.Request, _ *pannier.Snapshot) (ticket, err
 
 var errTicket = &pannier.Refusal{Code: "ticket_unknown", Message: "the ticket was used already, or is too old", Hint: "ask for a new one by POST /v1/tickets"}
 
-// redeem returns a request as one of the caller that has asked for its ticket. tokens are those that hold; on the unix socket there
-// are none.
+// redeem returns a request as one of the caller that has asked for its ticket. tokens are those that hold; on the
+// unix socket there are none.
 func (h *Handler) redeem(r *http.Request, tokens []Token) (*http.Request, Token, error) {
 	query := r.URL.Query()
 	text := query["ticket"]

@@ -39,9 +39,10 @@ func CheckTokenName(name string) error {
 	}
 }
 
-// ParseTokens reads lines `name scope sha256`, the last being the hexadecimal SHA-256 of the token, with or without `sha256:`
-// before it. Blank lines and lines that begin with `#` do not count. Nothing is taken of a file with a fault. Its error is
-// a [*pannier.Refusal] that names the line, and never what stands in the place of a digest: it may be a token.
+// ParseTokens reads lines `name scope sha256`, the last being the hexadecimal SHA-256 of the token, with or without
+// `sha256:` before it. Blank lines and lines that begin with `#` do not count. Nothing is taken of a file with a
+// fault. Its error is a [*pannier.Refusal] that names the line, and never what stands in the place of a digest: it
+// may be a token.
 func ParseTokens(text []byte) ([]Token, error) {
 	var tokens []Token
 	number := 0
@@ -84,9 +85,9 @@ func parseToken(fields []string) (Token, error) {
 	return token, nil
 }
 
-// WithTokens returns the handler for callers that come with a token in `Authorization: Bearer` (RFC 6750), and with nothing
-// else. tokens returns those that hold now; it is called for each request, and every second while one is under way: event
-// streams and WebSockets end with their token. The connection of a refused request is closed.
+// WithTokens returns the handler for callers that come with a token in `Authorization: Bearer` (RFC 6750), and with
+// nothing else. tokens returns those that hold now; it is called for each request, and every second while one is
+// under way: event streams and WebSockets end with their token. The connection of a refused request is closed.
 //
 // An address that keeps coming without a valid token waits for its answers, up to two seconds.
 func (h *Handler) WithTokens(tokens func() []Token) http.Handler {
@@ -127,7 +128,8 @@ func (h *Handler) OverTCP(tokens func() []Token, b Browsers) http.Handler {
 	})
 }
 
-// authenticate returns a request as one of the holder of a token, whose ticket or whose token it comes with. No handler reads either.
+// authenticate returns a request as one of the holder of a token, whose ticket or whose token it comes with. No
+// handler reads either.
 func (h *Handler) authenticate(r *http.Request, tokens []Token) (*http.Request, Token, error) {
 	if hasTicket(r) && len(r.Header["Authorization"]) == 0 {
 		r, token, err := h.redeem(r, tokens)
@@ -148,7 +150,8 @@ func (h *Handler) authenticate(r *http.Request, tokens []Token) (*http.Request, 
 // revokeInterval is how long a token may be gone before the requests that it began end.
 const revokeInterval = time.Second
 
-// cancelOnRevoke returns a context that is also done when a token does not hold any more, or another scope belongs to it.
+// cancelOnRevoke returns a context that is also done when a token does not hold any more, or another scope belongs to
+// it.
 func cancelOnRevoke(ctx context.Context, tokens func() []Token, token Token) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	var again func()

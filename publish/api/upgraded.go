@@ -19,8 +19,8 @@ func (u upgraded) wait(ctx context.Context) {
 	}
 }
 
-// TrackUpgraded has the server wait for a request although its connection is not the server's any more. It fails once the
-// server waits. Where the handler is called without a server, it does nothing.
+// TrackUpgraded has the server wait for a request although its connection is not the server's any more. It fails once
+// the server waits. Where the handler is called without a server, it does nothing.
 func TrackUpgraded(ctx context.Context) (leave func(), ok bool) {
 	u, served := ctx.Value(upgradedKey{}).(upgraded)
 	if !served {

@@ -68,7 +68,8 @@ func (c *conn) receiveBinary(ctx context.Context, frame io.Reader) error {
 	return skip(frame)
 }
 
-// callBinary passes a binary frame to the server's function. A panic ends the connection, since the frame may be half read.
+// callBinary passes a binary frame to the server's function. A panic ends the connection, since the frame may be half
+// read.
 func (c *conn) callBinary(frame io.Reader) (answer Notification, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -84,8 +85,9 @@ func skip(frame io.Reader) error {
 	return err
 }
 
-// countedFrame reads a frame, and notes of each part that it came. In between it is worked on. What the socket hands over with an
-// error is dropped: it has not undone the mask of that part (RFC 6455, section 5.3), so that those are not the peer's bytes.
+// countedFrame reads a frame, and notes of each part that it came. In between it is worked on. What the socket hands
+// over with an error is dropped: it has not undone the mask of that part (RFC 6455, section 5.3), so that those are
+// not the peer's bytes.
 type countedFrame struct {
 	frame io.Reader
 	conn  *conn

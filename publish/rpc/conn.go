@@ -37,9 +37,10 @@ const (
 // ErrFull says that there are as many connections as there may be.
 var ErrFull = errors.New("there are too many WebSockets")
 
-// Accept makes a WebSocket of a request and serves it until its peer leaves, is dropped, or stop is done; then the calls
-// under way get a moment, and the peer is announced that the server goes away. When the context of the request is done, the
-// connection is cut. Accept returns when nothing of the connection is left. Where it fails nothing was written.
+// Accept makes a WebSocket of a request and serves it until its peer leaves, is dropped, or stop is done; then the
+// calls under way get a moment, and the peer is announced that the server goes away. When the context of the request
+// is done, the connection is cut. Accept returns when nothing of the connection is left. Where it fails nothing was
+// written.
 func (s *Server) Accept(w http.ResponseWriter, r *http.Request, stop context.Context) error {
 	defer s.open.Add(-1)
 	if s.open.Add(1) > int64(cmp.Or(s.MaxConns, MaxConns)) {
@@ -77,8 +78,8 @@ func (e *HandshakeError) Unwrap() error { return e.err }
 // Status returns the HTTP status that the request is answered with.
 func (e *HandshakeError) Status() int { return e.status }
 
-// handshake takes the answer to a handshake that fails, so that the caller can write its own, and keeps the connection of
-// one that does not.
+// handshake takes the answer to a handshake that fails, so that the caller can write its own, and keeps the
+// connection of one that does not.
 type handshake struct {
 	http.ResponseWriter
 	status int
@@ -162,8 +163,8 @@ func (c *conn) serve(stop context.Context) {
 	parts.Wait()
 }
 
-// read takes in frames until the connection ends. It waits for what takes in a binary frame, but never for a call, so that
-// pongs are seen.
+// read takes in frames until the connection ends. It waits for what takes in a binary frame, but never for a call, so
+// that pongs are seen.
 func (c *conn) read(ctx context.Context) {
 	for {
 		text, err := c.next(ctx)
@@ -258,8 +259,8 @@ func (c *conn) writeText(ctx context.Context, text []byte) error {
 	return c.socket.Write(ctx, websocket.MessageText, text)
 }
 
-// ping drops a peer that does not answer. One that is being written to has the time that a write has, and the pong of one
-// that sends a large frame may come after it.
+// ping drops a peer that does not answer. One that is being written to has the time that a write has, and the pong of
+// one that sends a large frame may come after it.
 func (c *conn) ping(ctx context.Context) {
 	tick := time.NewTicker(pingInterval)
 	defer tick.Stop()
@@ -293,8 +294,9 @@ func (c *conn) end(e ending) {
 	}
 }
 
-// close closes the connection once something has ended it. The peer has ten seconds to take the reason in; one that is in
-// the midst of a frame and sends no more of it could take forever, since the socket waits for the rest of the frame.
+// close closes the connection once something has ended it. The peer has ten seconds to take the reason in; one that
+// is in the midst of a frame and sends no more of it could take forever, since the socket waits for the rest of the
+// frame.
 func (c *conn) close(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -309,8 +311,8 @@ func (c *conn) close(ctx context.Context) {
 	}
 }
 
-// awaitStop ends the connection when the server stops. No new call begins from then on, and those under way are answered
-// if they end in time.
+// awaitStop ends the connection when the server stops. No new call begins from then on, and those under way are
+// answered if they end in time.
 func (c *conn) awaitStop(ctx, stop context.Context) {
 	select {
 	case <-ctx.Done():

@@ -30,10 +30,10 @@ const (
 	maxPrefix = int64(len(magic) + 4 + maxHeader)
 )
 
-// parseHeader reads what comes before the chunk, which is the rest of r, and no byte of that. It allocates no more than a header may
-// have. workspace_id is optional as it is in all methods,
-// and so is chunk_sha256; nothing else may be left out, added or there twice. What is wrong is a [*pannier.Refusal]; the chunk
-// then has the members that could be read, so that a client learns which of its uploads is meant.
+// parseHeader reads what comes before the chunk, which is the rest of r, and no byte of that. It allocates no more
+// than a header may have. workspace_id is optional as it is in all methods, and so is chunk_sha256; nothing else may
+// be left out, added or there twice. What is wrong is a [*pannier.Refusal]; the chunk then has the members that could
+// be read, so that a client learns which of its uploads is meant.
 func parseHeader(r io.Reader) (pannier.UploadChunk, error) {
 	var start [len(magic) + 4]byte
 	if _, err := io.ReadFull(r, start[:]); err != nil {
@@ -64,7 +64,8 @@ func refuseFrame(format string, args ...any) *pannier.Refusal {
 	}
 }
 
-// decodeHeader reads the JSON of a header. It reads on after a member that is wrong, and returns what is wrong with the first.
+// decodeHeader reads the JSON of a header. It reads on after a member that is wrong, and returns what is wrong with
+// the first.
 func decodeHeader(text []byte) (c pannier.UploadChunk, err error) {
 	if !utf8.Valid(text) {
 		return c, errors.New("it is not UTF-8")
@@ -100,8 +101,8 @@ func decodeHeader(text []byte) (c pannier.UploadChunk, err error) {
 	return c, nil
 }
 
-// readMember reads one member of a header. last says that none can be read after it: the text is not JSON, or the value is a list
-// or an object, whose members are not those of the header.
+// readMember reads one member of a header. last says that none can be read after it: the text is not JSON, or the
+// value is a list or an object, whose members are not those of the header.
 func readMember(dec *json.Decoder, seen map[string]bool, c *pannier.UploadChunk) (last bool, err error) {
 	token, err := dec.Token()
 	if err != nil {
@@ -159,7 +160,8 @@ func parseCount(value json.Token) (int64, bool) {
 }
 
 // parseSHA256 reads a SHA-256 as the protocol writes it: 64 lower-case hexadecimal digits, before which "sha256:" may
-// stand, as it does in the text form of a [pannier.Digest]. Nothing has the one of zeros, and it must not be taken for none.
+// stand, as it does in the text form of a [pannier.Digest]. Nothing has the one of zeros, and it must not be taken
+// for none.
 func parseSHA256(s string) (pannier.Digest, bool) {
 	s = strings.TrimPrefix(s, "sha256:")
 	raw, err := hex.DecodeString(s)

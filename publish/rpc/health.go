@@ -160,8 +160,8 @@ func (h *skills) health(_ context.Context, s *pannier.Snapshot, p healthParams) 
 	return result, nil
 }
 
-// selectTargets returns the entries that targets name, each once, in the order of the entries; without targets all. It fails for a
-// target that is not there.
+// selectTargets returns the entries that targets name, each once, in the order of the entries; without targets all.
+// It fails for a target that is not there.
 func selectTargets(entries []*pannier.Entry, targets []target) ([]*pannier.Entry, error) {
 	if len(targets) == 0 {
 		return entries, nil
@@ -234,8 +234,8 @@ func findings(v *pannier.ScanVerdict) []finding {
 	return found
 }
 
-// trustGate returns what the trust of a skill allows: the settings ask the same for all that a skill does, and runtime tools
-// take more by their kinds.
+// trustGate returns what the trust of a skill allows: the settings ask the same for all that a skill does, and
+// runtime tools take more by their kinds.
 func (h *skills) trustGate(e *pannier.Entry) []gate {
 	blocked := slices.ContainsFunc(e.Reasons, func(r pannier.Reason) bool { return r.Code == pannier.ReasonTrustBlocked })
 	var gates []gate
@@ -255,8 +255,8 @@ const (
 	newestAudit = 10000
 )
 
-// recentAudit returns the newest outcomes by slug, at most limit of each. For many skills the log is read once, and what is
-// older than its newest part is left out.
+// recentAudit returns the newest outcomes by slug, at most limit of each. For many skills the log is read once, and
+// what is older than its newest part is left out.
 func (h *skills) recentAudit(chosen []*pannier.Entry, limit int) (map[string][]audit, error) {
 	outcomes := map[string][]audit{}
 	if h.Service.Audit == nil {

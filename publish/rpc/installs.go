@@ -66,13 +66,14 @@ type installResult struct {
 	Status pannier.InstallStatus `json:"status"`
 	Skill  installed             `json:"skill"`
 	Audit  audited               `json:"audit"`
-	// DryRun says that nothing was touched; Findings, Accepted and Reasons are as in [pannier.InstallResult]. They are additions too.
+	// DryRun says that nothing was touched; Findings, Accepted and Reasons are as in [pannier.InstallResult]. They
+	// are additions too.
 	DryRun   bool                 `json:"dry_run,omitempty"`
 	Findings []pannier.Finding    `json:"findings,omitempty"`
 	Accepted []pannier.Acceptance `json:"accepted,omitempty"`
 	Reasons  []pannier.Reason     `json:"reasons,omitempty"`
-	// Issues are an addition to the protocol: what a client should know of the skill, such as that only a turn that names it
-	// uses it.
+	// Issues are an addition to the protocol: what a client should know of the skill, such as that only a turn that
+	// names it uses it.
 	Issues []issue `json:"validation_issues,omitempty"`
 }
 

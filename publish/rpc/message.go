@@ -36,8 +36,8 @@ func (c call) refuse(e *Error, dst []byte) []byte {
 	return appendError(dst, c.id, e)
 }
 
-// answer appends the answers to all calls of a frame to dst, which is empty, and returns nil where there are none. one appends
-// that to one call to what it is given, or returns nil.
+// answer appends the answers to all calls of a frame to dst, which is empty, and returns nil where there are none.
+// one appends that to one call to what it is given, or returns nil.
 func (f frame) answer(dst []byte, one func(c call, dst []byte) []byte) []byte {
 	switch {
 	case f.fault != nil:
@@ -138,8 +138,8 @@ func isID(value json.RawMessage) bool {
 	return first == '"' || first == '-' || '0' <= first && first <= '9' || first == 'n'
 }
 
-// readObject returns the members of a JSON object, and refuses one that has a member twice: which of the two counts would
-// depend on who reads it.
+// readObject returns the members of a JSON object, and refuses one that has a member twice: which of the two counts
+// would depend on who reads it.
 func readObject(value json.RawMessage) (map[string]json.RawMessage, error) {
 	if value[0] != '{' {
 		return nil, errors.New("an object, and this is none")

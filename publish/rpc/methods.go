@@ -16,7 +16,8 @@ import (
 	"pannier/service"
 )
 
-// Skills is what the methods of the Pioneer skills protocol are composed of. All but Service, Turns and Logger is optional.
+// Skills is what the methods of the Pioneer skills protocol are composed of. All but Service, Turns and Logger is
+// optional.
 type Skills struct {
 	// Service decides and records what clients ask for, Turns answers turns.
 	Service *service.Service
@@ -35,8 +36,8 @@ type Skills struct {
 	Rejection func(*pannier.Entry) string
 	// Updated returns when a skill was last written, the zero time where that is not known.
 	Updated func(*pannier.Skill) time.Time
-	// Subscribe returns a channel that has the newest snapshot whenever there is one that was not fetched, the current one
-	// at once. Without it there are no notifications.
+	// Subscribe returns a channel that has the newest snapshot whenever there is one that was not fetched, the
+	// current one at once. Without it there are no notifications.
 	Subscribe func() (snapshots <-chan *pannier.Snapshot, cancel func())
 	// MaxConns bounds the WebSockets at one time; 0 is the constant of that name.
 	MaxConns   int

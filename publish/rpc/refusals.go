@@ -54,8 +54,8 @@ type refusal struct {
 	code   string
 }
 
-// refusals are those by their codes for which that does not follow from the status (Pioneer skills protocol, its error codes;
-// skills.install_blocked.conflict, skills.invalid_package and skills.upload.quota are added).
+// refusals are those by their codes for which that does not follow from the status (Pioneer skills protocol, its
+// error codes; skills.install_blocked.conflict, skills.invalid_package and skills.upload.quota are added).
 var refusals = func() map[string]refusal {
 	refusals := map[string]refusal{}
 	for as, codes := range map[refusal][]string{

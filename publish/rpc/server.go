@@ -1,5 +1,6 @@
-// Package rpc is JSON-RPC 2.0 (jsonrpc.org/specification) over WebSockets and over POST, and the Pioneer skills protocol in it. A [Server]
-// frames calls of any methods; [NewSkills] makes the one whose methods decode what the service and turns are asked for.
+// Package rpc is JSON-RPC 2.0 (jsonrpc.org/specification) over WebSockets and over POST, and the Pioneer skills
+// protocol in it. A [Server] frames calls of any methods; [NewSkills] makes the one whose methods decode what the
+// service and turns are asked for.
 //
 // A text frame, and the body of a POST, holds one value: a call, or a batch of them. Invalid text is answered as
 // the specification says, and everything has a bound: the bytes of a frame, the calls of a batch, those under way on a
@@ -43,8 +44,9 @@ const (
 
 // Method is one method.
 type Method struct {
-	// Answer returns the result of a call: a value to encode, JSON as [json.RawMessage], or an [Appender]. r is the request that the call
-	// came by; its context ends with the call. params are an object or an array, nil where the call has none.
+	// Answer returns the result of a call: a value to encode, JSON as [json.RawMessage], or an [Appender]. r is the
+	// request that the call came by; its context ends with the call. params are an object or an array, nil where the
+	// call has none.
 	Answer func(r *http.Request, params json.RawMessage) (any, error)
 	// Timeout bounds the calls of a frame with a call of the method; 0 is a minute.
 	Timeout time.Duration
@@ -57,15 +59,15 @@ type Options struct {
 	Methods map[string]Method
 	// ErrorOf returns the answer to an error of a method; it never gets an [*Error].
 	ErrorOf func(r *http.Request, err error) *Error
-	// Subscribe returns a channel that has the newest snapshot whenever there is one that was not fetched, the current one
-	// at once; optional. Without it there are no notifications.
+	// Subscribe returns a channel that has the newest snapshot whenever there is one that was not fetched, the
+	// current one at once; optional. Without it there are no notifications.
 	Subscribe func() (snapshots <-chan *pannier.Snapshot, cancel func())
 	// Changed returns the notification from the snapshot that a connection knows, nil for none, to another.
 	Changed func(before, after *pannier.Snapshot) Notification
-	// Binary reads a binary frame and returns the notification that answers it; optional. Without it they are refused.
-	// The frames of a connection are taken in one after another, and its text frames wait meanwhile, so a client that
-	// sends faster than Binary reads is slowed down. What it leaves of a frame is skipped. r is the request that the connection
-	// came by.
+	// Binary reads a binary frame and returns the notification that answers it; optional. Without it they are
+	// refused. The frames of a connection are taken in one after another, and its text frames wait meanwhile, so a
+	// client that sends faster than Binary reads is slowed down. What it leaves of a frame is skipped. r is the
+	// request that the connection came by.
 	Binary func(r *http.Request, frame io.Reader) Notification
 	// MaxBinary bounds a binary frame in bytes, of which no more are in memory than Binary reads at a time.
 	MaxBinary int64
@@ -94,7 +96,8 @@ type Server struct {
 // New returns a server.
 func New(o Options) *Server { return &Server{Options: o, metrics: newMetrics(o)} }
 
-// Answer returns the answer to a text, nil where there is none because nothing in it asks for one. [Release] takes it back.
+// Answer returns the answer to a text, nil where there is none because nothing in it asks for one. [Release] takes it
+// back.
 func (s *Server) Answer(r *http.Request, text []byte) []byte { return s.run(r, decode(text)) }
 
 func (s *Server) run(r *http.Request, f frame) []byte {

@@ -78,8 +78,8 @@ type readResult struct {
 	*readMetadata
 	Body      string `json:"body"`
 	Truncated bool   `json:"truncated"`
-	// Offset is where the body begins, NextOffset where the next part does, TotalChars the length of all of it; all count
-	// code points.
+	// Offset is where the body begins, NextOffset where the next part does, TotalChars the length of all of it; all
+	// count code points.
 	Offset     int `json:"offset"`
 	NextOffset int `json:"next_offset,omitempty"`
 	TotalChars int `json:"total_chars"`
@@ -134,9 +134,9 @@ func (h *skills) read(ctx context.Context, s *pannier.Snapshot, p readParams) (a
 	return result, nil
 }
 
-// resolveName returns which skill a name means, as "owner/slug" or slug: one of these, where a `$` and a kind of root may stand
-// before, or the display name of one skill alone. A slug goes before a display name, so that no skill takes over another
-// by being called like it.
+// resolveName returns which skill a name means, as "owner/slug" or slug: one of these, where a `$` and a kind of root
+// may stand before, or the display name of one skill alone. A slug goes before a display name, so that no skill takes
+// over another by being called like it.
 func resolveName(s *pannier.Snapshot, name string, kind pannier.SourceKind) (string, error) {
 	ref := strings.TrimPrefix(strings.TrimSpace(name), "$")
 	if before, after, ok := strings.Cut(ref, ":"); ok && slices.Contains(pannier.SourceKinds(), pannier.SourceKind(before)) {

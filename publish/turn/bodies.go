@@ -21,8 +21,8 @@ const (
 	maxResourceBytes = 8 << 20
 )
 
-// answer fills in what is active in a turn, and the prompt of that. Where the format shows bodies and the disk has moved on
-// from one, it looks again once, and both are of the new snapshot.
+// answer fills in what is active in a turn, and the prompt of that. Where the format shows bodies and the disk has
+// moved on from one, it looks again once, and both are of the new snapshot.
 func (t *Turns) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.Turn, into *Answer) error {
 	start := time.Now()
 	defer func() { t.duration.Observe(time.Since(start).Seconds()) }()
@@ -56,9 +56,9 @@ func (t *Turns) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.Tu
 	}
 }
 
-// bodies reads those of the skills whose bodies the prompt of a turn can show, by slug, and lists in the answer what it read. One that
-// cannot be read is unread: the others are still worth having. With settle that is so for one that has changed too, else it is
-// [pannier.ErrChanged].
+// bodies reads those of the skills whose bodies the prompt of a turn can show, by slug, and lists in the answer what
+// it read. One that cannot be read is unread: the others are still worth having. With settle that is so for one that
+// has changed too, else it is [pannier.ErrChanged].
 func (t *Turns) bodies(ctx context.Context, turn pannier.Turn, settle bool, into *Answer) (prompt.Texts, error) {
 	slugs := prompt.Bodies(turn.Format, into.active())
 	if len(slugs) == 0 {
@@ -106,8 +106,8 @@ func (t *Turns) bodies(ctx context.Context, turn pannier.Turn, settle bool, into
 	return texts, nil
 }
 
-// resources reads the links and examples of the skills that have a body, by slug. What cannot be read is left out, and counts
-// as incomplete.
+// resources reads the links and examples of the skills that have a body, by slug. What cannot be read is left out,
+// and counts as incomplete.
 func (t *Turns) resources(ctx context.Context, s *pannier.Snapshot, format string, bodies map[string]string) (map[string]pannier.Resources, error) {
 	if t.Resources == nil || !prompt.NeedsBodies(format) {
 		return nil, nil

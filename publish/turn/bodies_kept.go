@@ -7,10 +7,10 @@ import (
 	"pannier"
 )
 
-// bodyCache are the bodies that prompts have shown lately, by the digest of the SKILL.md that they are the end of, so that
-// a prompt with a thousand of them is not a thousand files to read each time. What has a digest of the snapshot is the text
-// of the snapshot, whatever the disk says by now: a prompt shows what is served. The zero
-// value keeps nothing yet.
+// bodyCache are the bodies that prompts have shown lately, by the digest of the SKILL.md that they are the end of, so
+// that a prompt with a thousand of them is not a thousand files to read each time. What has a digest of the snapshot
+// is the text of the snapshot, whatever the disk says by now: a prompt shows what is served. The zero value keeps
+// nothing yet.
 type bodyCache struct {
 	mu     sync.Mutex
 	bodies map[pannier.Digest]*cachedBody
@@ -66,8 +66,8 @@ func (c *bodyCache) of(s *pannier.Skill, pass uint64) (pannier.Document, bool) {
 	return kept.doc, true
 }
 
-// store stores a document that was read for a prompt. Where there is no room, those go that neither this prompt nor the one
-// before had; without such ones the body is not kept, so that those that are stay of use to the next prompt.
+// store stores a document that was read for a prompt. Where there is no room, those go that neither this prompt nor
+// the one before had; without such ones the body is not kept, so that those that are stay of use to the next prompt.
 func (c *bodyCache) store(s *pannier.Skill, doc pannier.Document, pass uint64) {
 	if !cacheable(s) {
 		return
@@ -98,8 +98,8 @@ func (c *bodyCache) makeRoomLocked(pass uint64) {
 	}
 }
 
-// cacheable reports whether the digest of a skill identifies its text. It does not for a skill that is served as it last was: its
-// text on disk has changed or is missing.
+// cacheable reports whether the digest of a skill identifies its text. It does not for a skill that is served as it
+// last was: its text on disk has changed or is missing.
 func cacheable(s *pannier.Skill) bool {
 	return !s.Digest.IsZero() && !s.Broken && !s.LastGood && !s.Deleting && !s.ToolsOnly
 }

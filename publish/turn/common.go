@@ -10,9 +10,9 @@ import (
 	"pannier/service"
 )
 
-// common is what the answers to all turns about one snapshot have in common, made when it is first asked for. What a turn
-// names is a handful of skills, what is automatically available can be a thousand; so the latter is resolved and encoded
-// once, and an answer is put together of both.
+// common is what the answers to all turns about one snapshot have in common, made when it is first asked for. What a
+// turn names is a handful of skills, what is automatically available can be a thousand; so the latter is resolved and
+// encoded once, and an answer is put together of both.
 type common struct {
 	resolve  func(*pannier.Snapshot, pannier.Turn) pannier.Resolution
 	permit   func(*pannier.Snapshot, *pannier.RuntimeTool) *pannier.ToolError
@@ -38,7 +38,8 @@ type automatic struct {
 	recorded        []pannier.TurnTool // the first of without, as events record them
 }
 
-// keptTool is a tool with its JSON but for what follows from permissions, scans and the runner, which change no snapshot.
+// keptTool is a tool with its JSON but for what follows from permissions, scans and the runner, which change no
+// snapshot.
 type keptTool struct {
 	*pannier.RuntimeTool
 	text []byte
@@ -84,7 +85,8 @@ func (a *automatic) has(slug string) bool {
 	return ok
 }
 
-// keptList is a list that is encoded: of each item a comma and its JSON. They are ordered by the slugs that they belong to.
+// keptList is a list that is encoded: of each item a comma and its JSON. They are ordered by the slugs that they
+// belong to.
 type keptList struct {
 	slugs []string
 	text  []byte
@@ -129,7 +131,8 @@ func (a *automatic) rest(named []pannier.ActiveSkill, spans []prompt.Span) []pro
 
 // Answer is one answer to a turn, in memory that a later one takes over.
 type Answer struct {
-	// Resolution has of Active those that are named or ranked by the turn, and of the tools those that are not of automatic.
+	// Resolution has of Active those that are named or ranked by the turn, and of the tools those that are not of
+	// automatic.
 	pannier.Resolution
 	section prompt.Section
 	// snapshot is the one that the answer is of, read the bodies that the prompt shows.

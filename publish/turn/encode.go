@@ -13,8 +13,8 @@ import (
 	"pannier/publish/prompt"
 )
 
-// The functions in this file append the JSON of an answer to a turn, the same that encoding/json gives, to the byte. With
-// a thousand skills an answer has 200 kB, which delays each turn of a model.
+// The functions in this file append the JSON of an answer to a turn, the same that encoding/json gives, to the byte.
+// With a thousand skills an answer has 200 kB, which delays each turn of a model.
 
 // JSON returns the answer as JSON, with a line feed. It belongs to the answer.
 func (a *Answer) JSON() []byte {
@@ -65,7 +65,8 @@ func (a *Answer) AppendJSON(dst []byte) []byte {
 	return append(dst, "}\n"...)
 }
 
-// appendTools appends tools that are kept, and what of them can be called now, with those of the turn between, ordered by slug.
+// appendTools appends tools that are kept, and what of them can be called now, with those of the turn between,
+// ordered by slug.
 func (a *Answer) appendTools(dst []byte, kept []keptTool) []byte {
 	from, named := len(dst), a.Tools
 	for _, k := range kept {

@@ -44,8 +44,9 @@ type readBody struct {
 	resources   pannier.Resources
 }
 
-// Record records which skills are active in a turn and emits its events, unless it is sampled out: turn_resolved, skill_warning
-// of each skill that adds tools, skill_loaded of each body in the prompt, and skill_invoked of each chosen skill.
+// Record records which skills are active in a turn and emits its events, unless it is sampled out: turn_resolved,
+// skill_warning of each skill that adds tools, skill_loaded of each body in the prompt, and skill_invoked of each
+// chosen skill.
 func (t *Turns) Record(turn pannier.Turn, a *Answer) {
 	t.recordActive(a)
 	for _, b := range a.read {
@@ -79,7 +80,8 @@ func (t *Turns) emitTurn(turn pannier.Turn, a *Answer) bool {
 	return true
 }
 
-// RecordPrompt emits the events of a prompt in which no skill is named, unless it is sampled out: skill_loaded of each body.
+// RecordPrompt emits the events of a prompt in which no skill is named, unless it is sampled out: skill_loaded of
+// each body.
 func (t *Turns) RecordPrompt(a *Answer) {
 	if len(a.read) == 0 {
 		return
@@ -94,8 +96,8 @@ func (t *Turns) RecordPrompt(a *Answer) {
 
 const kindToolsWidened = "turn.tools.widened"
 
-// emitWidened emits a warning for each skill that adds to the tools of a turn, so that a reader of the events sees why the agent
-// had them (OpenSkills contract, "Policy").
+// emitWidened emits a warning for each skill that adds to the tools of a turn, so that a reader of the events sees
+// why the agent had them (OpenSkills contract, "Policy").
 func (t *Turns) emitWidened(tools pannier.AllowedTools) (emitted int) {
 	for _, slug := range tools.WidenedBy[:min(len(tools.WidenedBy), maxTurnInvoked)] {
 		if !t.Events.Emit(pannier.EventSkillWarning, pannier.SkillWarning{
@@ -233,8 +235,8 @@ func cutText(text string, bytes int) string {
 	return strings.ToValidUTF8(strings.Clone(text[:bytes]), "")
 }
 
-// sampler decides which turns are recorded. It has a credit of events, which grows with time up to what a minute brings.
-// A turn is recorded while there is credit, and all of its events are taken off, below zero too.
+// sampler decides which turns are recorded. It has a credit of events, which grows with time up to what a minute
+// brings. A turn is recorded while there is credit, and all of its events are taken off, below zero too.
 type sampler struct {
 	perMinute int
 

@@ -1,5 +1,5 @@
-// Package turn answers which skills are active in a turn of an agent, with the prompt of that, and records it. Every protocol that
-// agents ask for turns uses it.
+// Package turn answers which skills are active in a turn of an agent, with the prompt of that, and records it. Every
+// protocol that agents ask for turns uses it.
 package turn
 
 import (
@@ -26,7 +26,8 @@ type Options struct {
 	Resolve func(*pannier.Snapshot, pannier.Turn) pannier.Resolution
 	// Resources reads the links and examples of a skill for the prompt formats that show bodies; optional.
 	Resources func(context.Context, *pannier.Skill) (pannier.Resources, error)
-	// Peers returns the workspaces that the agent can delegate to, in their order; optional. What it returns is not changed.
+	// Peers returns the workspaces that the agent can delegate to, in their order; optional. What it returns is not
+	// changed.
 	Peers func() []pannier.Peer
 	// AgentWorkspace is the workspace's path as the agent sees it.
 	AgentWorkspace string
@@ -77,8 +78,9 @@ func New(o Options) *Turns {
 	return t
 }
 
-// Answer returns which skills are active in a turn about a snapshot, with their prompt, for [Answer.Release] to take back. Where the
-// format shows bodies and the disk has moved on from one, it scans again once, and all is of the new snapshot.
+// Answer returns which skills are active in a turn about a snapshot, with their prompt, for [Answer.Release] to take
+// back. Where the format shows bodies and the disk has moved on from one, it scans again once, and all is of the new
+// snapshot.
 func (t *Turns) Answer(ctx context.Context, s *pannier.Snapshot, turn pannier.Turn) (*Answer, error) {
 	a, ok := t.spare.Get().(*Answer)
 	if !ok {
