@@ -29,7 +29,9 @@ func ParseScope(text string) (Scope, error) {
 	if slices.Contains(Scopes(), Scope(text)) {
 		return Scope(text), nil
 	}
-	return "", refuse("token.scope", fmt.Sprintf("unknown scope %.80q", text), "the scopes are read, environment, call and write")
+	return "", refuse(
+		"token.scope", fmt.Sprintf("unknown scope %.80q", text), "the scopes are read, environment, call and write",
+	)
 }
 
 // Includes reports whether a scope allows what another one does. One that is none allows nothing.
@@ -117,8 +119,14 @@ func (s *Service) ScopeOf(c Caller) Scope {
 const CodeForbidden = "forbidden"
 
 var (
-	errMayNotWrite = refuse(CodeForbidden, "this user may read, and may not change anything", "ask as root or as the sidecar's user, or name the uid with --write-uids")
-	errMayNotCall  = refuse(CodeForbidden, "this user may not call tools of skills", "ask as root or as the sidecar's user, or name the uid with --tools-call-uids")
+	errMayNotWrite = refuse(
+		CodeForbidden, "this user may read, and may not change anything",
+		"ask as root or as the sidecar's user, or name the uid with --write-uids",
+	)
+	errMayNotCall = refuse(
+		CodeForbidden, "this user may not call tools of skills",
+		"ask as root or as the sidecar's user, or name the uid with --tools-call-uids",
+	)
 )
 
 // Require refuses callers whose scope does not include the needed one, and records that.
@@ -144,10 +152,15 @@ func (s *Service) check(ctx context.Context, needed Scope) *pannier.Refusal {
 	}
 	scope := s.ScopeOf(c)
 	switch {
-	case scope.Includes(needed), needed == ScopeCall && c.Token == "" && slices.Contains(s.Rights.CallUIDs, c.UID) && (c.Limit == "" || c.Limit.Includes(ScopeCall)):
+	case scope.Includes(needed),
+		needed == ScopeCall && c.Token == "" && slices.Contains(s.Rights.CallUIDs, c.UID) &&
+			(c.Limit == "" || c.Limit.Includes(ScopeCall)):
 		return nil
 	case c.Token != "":
-		return refuse(CodeForbidden, "the token "+c.Token+" has the scope "+string(scope)+", and this takes "+string(needed), "ask with a token of the scope "+string(needed))
+		return refuse(
+			CodeForbidden, "the token "+c.Token+" has the scope "+string(scope)+", and this takes "+string(needed),
+			"ask with a token of the scope "+string(needed),
+		)
 	case needed == ScopeCall:
 		return errMayNotCall
 	}

@@ -13,9 +13,13 @@ import (
 type Installer interface {
 	// Install puts a skill into the workspace, or replaces one, and returns with a snapshot that shows it; nil of a
 	// dry run.
-	Install(context.Context, pannier.Actor, pannier.InstallRequest, pannier.InstallSource) (pannier.InstallResult, *pannier.Snapshot, error)
+	Install(
+		context.Context, pannier.Actor, pannier.InstallRequest, pannier.InstallSource,
+	) (pannier.InstallResult, *pannier.Snapshot, error)
 	// InstallSeveral puts each skill of an archive into the workspace, and returns what came of it.
-	InstallSeveral(context.Context, pannier.Actor, pannier.InstallSeveral, pannier.InstallSource) ([]pannier.InstalledFolder, error)
+	InstallSeveral(
+		context.Context, pannier.Actor, pannier.InstallSeveral, pannier.InstallSource,
+	) ([]pannier.InstalledFolder, error)
 	// Uninstall removes a skill that was installed, Rollback brings back the version before.
 	Uninstall(context.Context, pannier.Actor, pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error)
 	Rollback(context.Context, pannier.Actor, pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error)
@@ -27,17 +31,23 @@ type Installer interface {
 // change.
 type Changes interface {
 	// SetPolicy changes the workspace layer of a skill's policy.
-	SetPolicy(context.Context, pannier.Actor, pannier.PolicyKey, pannier.PolicyChange) (pannier.Policy, *pannier.Snapshot, error)
+	SetPolicy(
+		context.Context, pannier.Actor, pannier.PolicyKey, pannier.PolicyChange,
+	) (pannier.Policy, *pannier.Snapshot, error)
 	// PutEnvironment takes in what the agent's container offers, and returns it as it is kept.
 	PutEnvironment(context.Context, pannier.Actor, pannier.Environment) (pannier.Environment, *pannier.Snapshot, error)
 	// Scan scans a skill directory as it is now, and keeps the verdict and what is accepted of it.
-	Scan(context.Context, pannier.Actor, *pannier.Skill, pannier.ScanRequest) (pannier.ScanReport, *pannier.Snapshot, error)
+	Scan(
+		context.Context, pannier.Actor, *pannier.Skill, pannier.ScanRequest,
+	) (pannier.ScanReport, *pannier.Snapshot, error)
 	// Acknowledge ends a condition of health that lasts until an operator has looked at it.
 	Acknowledge(ctx context.Context, actor pannier.Actor, condition string) (*pannier.Snapshot, error)
 }
 
 // Install puts the skill of an archive into the workspace. With a slug it replaces that skill.
-func (s *Service) Install(ctx context.Context, req pannier.InstallRequest, src pannier.InstallSource) (pannier.InstallResult, error) {
+func (s *Service) Install(
+	ctx context.Context, req pannier.InstallRequest, src pannier.InstallSource,
+) (pannier.InstallResult, error) {
 	result, _, err := s.Installer.Install(ctx, ActorFrom(ctx), req, src)
 	if !req.DryRun {
 		s.countInstalled(result.Status, err)
@@ -46,7 +56,9 @@ func (s *Service) Install(ctx context.Context, req pannier.InstallRequest, src p
 }
 
 // InstallSeveral puts each skill of an archive into the workspace, and returns what came of each.
-func (s *Service) InstallSeveral(ctx context.Context, req pannier.InstallSeveral, src pannier.InstallSource) (list pannier.FolderList, err error) {
+func (s *Service) InstallSeveral(
+	ctx context.Context, req pannier.InstallSeveral, src pannier.InstallSource,
+) (list pannier.FolderList, err error) {
 	folders, err := s.Installer.InstallSeveral(ctx, ActorFrom(ctx), req, src)
 	if err != nil {
 		if !req.DryRun {
@@ -99,7 +111,9 @@ func (s *Service) Promote(ctx context.Context, p pannier.Promotion) (pannier.Ski
 
 // SetPolicy changes the workspace layer of a skill's policy. Programs are allowed for the present content of the
 // skill alone.
-func (s *Service) SetPolicy(ctx context.Context, key pannier.PolicyKey, change pannier.PolicyChange) (pannier.Policy, error) {
+func (s *Service) SetPolicy(
+	ctx context.Context, key pannier.PolicyKey, change pannier.PolicyChange,
+) (pannier.Policy, error) {
 	if key.SourceKind == "" {
 		key.SourceKind = pannier.SourceWorkspace
 	}
@@ -121,14 +135,22 @@ func (s *Service) checkContent(ctx context.Context, key pannier.PolicyKey, want 
 	}
 	e, ok := now.Holder(key)
 	if !ok {
-		return refuse(code, fmt.Sprintf("there is no skill %q whose programs could be allowed", key.Slug), "install it first")
+		return refuse(
+			code, fmt.Sprintf("there is no skill %q whose programs could be allowed", key.Slug), "install it first",
+		)
 	}
 	has, err := s.Contents.Compute(ctx, e.Skill)
 	if err != nil {
-		return refuse(code, "the files of "+key.Slug+" cannot be read as a whole: "+err.Error(), "retry when the skill no longer changes")
+		return refuse(
+			code, "the files of "+key.Slug+" cannot be read as a whole: "+err.Error(),
+			"retry when the skill no longer changes",
+		)
 	}
 	if has != want {
-		return refuse(code, fmt.Sprintf("%s has the fingerprint %s, and not the given one", key.Slug, has), "read its files as they are now, then allow that fingerprint")
+		return refuse(
+			code, fmt.Sprintf("%s has the fingerprint %s, and not the given one", key.Slug, has),
+			"read its files as they are now, then allow that fingerprint",
+		)
 	}
 	return nil
 }
@@ -151,7 +173,9 @@ func (s *Service) PutEnvironment(ctx context.Context, env pannier.Environment) (
 }
 
 // Scan scans the skill that owns a slug, or lies at a path, as it is now.
-func (s *Service) Scan(ctx context.Context, now *pannier.Snapshot, ref, path string, req pannier.ScanRequest) (pannier.ScanReport, error) {
+func (s *Service) Scan(
+	ctx context.Context, now *pannier.Snapshot, ref, path string, req pannier.ScanRequest,
+) (pannier.ScanReport, error) {
 	e, err := Find(now, ref, path)
 	if err != nil {
 		return pannier.ScanReport{}, err
@@ -181,13 +205,19 @@ func (s *Service) CancelTool(ctx context.Context, callID string) (pannier.Cancel
 	if s.Tools.Cancel(ActorFrom(ctx).Owner(), callID) {
 		return pannier.CanceledToolCall{CallID: callID, Canceled: true}, nil
 	}
-	return pannier.CanceledToolCall{}, refuse("call_not_found", "no call "+strconv.Quote(pannier.Truncate(callID, 128))+" of this client goes on", "use the call_id of the call; it may have ended")
+	return pannier.CanceledToolCall{}, refuse(
+		"call_not_found", "no call "+strconv.Quote(pannier.Truncate(callID, 128))+" of this client goes on",
+		"use the call_id of the call; it may have ended",
+	)
 }
 
 // PermitTool says why a tool of a snapshot cannot be called now; nil for nothing.
 func (s *Service) PermitTool(now *pannier.Snapshot, tool *pannier.RuntimeTool) *pannier.ToolError {
 	if s.Tools == nil {
-		return &pannier.ToolError{Code: pannier.ToolNoRunner, Message: "only a running sidecar calls tools of skills", Hint: "start \"pannier run\""}
+		return &pannier.ToolError{
+			Code: pannier.ToolNoRunner, Message: "only a running sidecar calls tools of skills",
+			Hint: "start \"pannier run\"",
+		}
 	}
 	return s.Tools.Permit(now, tool)
 }
@@ -196,8 +226,10 @@ func (s *Service) PermitTool(now *pannier.Snapshot, tool *pannier.RuntimeTool) *
 func ParseExpected(parameter, text string) (pannier.Digest, error) {
 	digest, err := pannier.ParseFingerprint(text)
 	if err != nil {
-		return digest, refuse("invalid_parameter."+parameter, "invalid "+parameter+": "+err.Error(),
-			"give the fingerprint of the skill as it was listed, sha256: and 64 hexadecimal digits; leave the parameter out to accept any")
+		return digest, refuse(
+			"invalid_parameter."+parameter, "invalid "+parameter+": "+err.Error(),
+			"give the fingerprint of the skill as it was listed, sha256: and 64 hexadecimal digits; leave the parameter out to accept any",
+		)
 	}
 	return digest, nil
 }

@@ -28,7 +28,9 @@ func (s *Service) Instructions(ctx context.Context, now *pannier.Snapshot, ref s
 }
 
 // InstructionsOf returns the instructions of the skill that find finds in the newest snapshot.
-func (s *Service) InstructionsOf(ctx context.Context, now *pannier.Snapshot, find func(*pannier.Snapshot) (*pannier.Entry, error)) (text Text, err error) {
+func (s *Service) InstructionsOf(
+	ctx context.Context, now *pannier.Snapshot, find func(*pannier.Snapshot) (*pannier.Entry, error),
+) (text Text, err error) {
 	err = s.Fresh(ctx, now, func(now *pannier.Snapshot) (err error) {
 		if text.Entry, err = find(now); err == nil {
 			text.Document, err = s.Text(ctx, text.Entry)
@@ -120,7 +122,9 @@ func (s *Service) OpenFile(ctx context.Context, e *pannier.Entry, name string, b
 
 // VersionDiff returns what changed from the version before to the present one of the skill that owns a slug, or lies
 // at a path.
-func (s *Service) VersionDiff(ctx context.Context, now *pannier.Snapshot, ref, path string, by Reader) (pannier.VersionDiff, error) {
+func (s *Service) VersionDiff(
+	ctx context.Context, now *pannier.Snapshot, ref, path string, by Reader,
+) (pannier.VersionDiff, error) {
 	e, err := Find(now, ref, path)
 	if err == nil && by != Inspector {
 		if err = CheckUsable(e); err == nil && isHeld(e) {
@@ -132,7 +136,11 @@ func (s *Service) VersionDiff(ctx context.Context, now *pannier.Snapshot, ref, p
 	}
 	diff, err := s.Diff(ctx, e.Skill)
 	if err == nil && by != Inspector && s.Blocks != nil && s.Blocks(e.Skill, diff.From.Fingerprint) {
-		err = refuse("version_blocked", "a security scan blocks the previous version of "+e.Slug, "a client with the scope write can inspect it")
+		err = refuse(
+			"version_blocked",
+			"a security scan blocks the previous version of "+e.Slug,
+			"a client with the scope write can inspect it",
+		)
 	}
 	if err != nil {
 		return pannier.VersionDiff{}, err

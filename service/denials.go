@@ -12,7 +12,10 @@ import (
 )
 
 // denialReasons are the codes of what is refused because of who asks.
-var denialReasons = []string{"token_missing", "token_unknown", "ticket_unknown", CodeForbidden, "browser_refused", "host_refused", "peer_unknown"}
+var denialReasons = []string{
+	"token_missing", "token_unknown", "ticket_unknown", CodeForbidden, "browser_refused", "host_refused",
+	"peer_unknown",
+}
 
 // The bounds of what denials leave: lines of the log for each reason, and audit entries of all clients, of which one
 // is for each client and request.
@@ -74,7 +77,9 @@ func (s *Service) Deny(ctx context.Context, r Request, why *pannier.Refusal) err
 	}
 	d.mu.Unlock()
 	if !counting {
-		d.log.Info("request denied", "reason", why.Code, "request", r.Name, "client", actor.Owner(), "detail", why.Message)
+		d.log.Info(
+			"request denied", "reason", why.Code, "request", r.Name, "client", actor.Owner(), "detail", why.Message,
+		)
 	}
 	if !r.Changes || s.Audit == nil {
 		return why

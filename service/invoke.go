@@ -38,7 +38,10 @@ func (s *Service) RunCommand(ctx context.Context, name, args string) (run pannie
 		return run, ErrNotReady
 	}
 	if len(args) > maxArgs {
-		return run, refuse("args_too_large", fmt.Sprintf("the arguments have more than %d bytes", maxArgs), "put what is long into a file, and name that")
+		return run, refuse(
+			"args_too_large", fmt.Sprintf("the arguments have more than %d bytes", maxArgs),
+			"put what is long into a file, and name that",
+		)
 	}
 	args = strings.TrimSpace(args)
 	var c pannier.FoundCommand
@@ -58,7 +61,15 @@ func (s *Service) RunCommand(ctx context.Context, name, args string) (run pannie
 		Warnings:              append([]string{}, text.Warnings...),
 	}
 	if len(c.Others) > 0 {
-		run.Warnings = append(run.Warnings, fmt.Sprintf("%q is declared more than once: this is %s, the others are %s", c.Command, c.Name, strings.Join(c.Others, ", ")))
+		run.Warnings = append(
+			run.Warnings,
+			fmt.Sprintf(
+				"%q is declared more than once: this is %s, the others are %s",
+				c.Command,
+				c.Name,
+				strings.Join(c.Others, ", "),
+			),
+		)
 	}
 	var needed []string
 	for _, a := range c.Arguments {
@@ -67,7 +78,10 @@ func (s *Service) RunCommand(ctx context.Context, name, args string) (run pannie
 		}
 	}
 	if args == "" && len(needed) > 0 {
-		run.Warnings = append(run.Warnings, fmt.Sprintf("%q needs %s, and no arguments are given", c.Command, strings.Join(needed, " ")))
+		run.Warnings = append(
+			run.Warnings,
+			fmt.Sprintf("%q needs %s, and no arguments are given", c.Command, strings.Join(needed, " ")),
+		)
 	}
 	recorded := args
 	if s.Mask != nil {
@@ -81,14 +95,22 @@ func (s *Service) RunCommand(ctx context.Context, name, args string) (run pannie
 func (s *Service) findCommand(now *pannier.Snapshot, name string) (pannier.FoundCommand, error) {
 	c, ok := s.Commands.Find(now, name)
 	if !ok {
-		return c, refuse("command_not_found", fmt.Sprintf("command %.100q not found", name), `run "pannier command list" to see all commands`)
+		return c, refuse(
+			"command_not_found", fmt.Sprintf("command %.100q not found", name),
+			`run "pannier command list" to see all commands`,
+		)
 	}
 	switch c.Skill.State {
-	case pannier.StateShadowed, pannier.StateUnlisted, pannier.StateDisabled: // of an ineligible skill people are told whether they may call it
+	case pannier.StateShadowed,
+		pannier.StateUnlisted,
+		pannier.StateDisabled: // of an ineligible skill people are told whether they may call it
 		return c, CheckUsable(c.Skill)
 	}
 	if !c.Skill.UserInvocable {
-		return c, refuse("not_user_invocable", c.Slug+" has user-invocable: false, so users cannot invoke it", "remove that line from its SKILL.md, or let the model invoke it")
+		return c, refuse(
+			"not_user_invocable", c.Slug+" has user-invocable: false, so users cannot invoke it",
+			"remove that line from its SKILL.md, or let the model invoke it",
+		)
 	}
 	return c, nil
 }

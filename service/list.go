@@ -79,7 +79,9 @@ func (s *Service) Select(now *pannier.Snapshot, q Query) ([]*pannier.Entry, pann
 // slug.
 func withSlugs(entries []*pannier.Entry, slugs []string) (found []*pannier.Entry) {
 	for _, slug := range slugs {
-		first, _ := slices.BinarySearchFunc(entries, slug, func(e *pannier.Entry, slug string) int { return cmp.Compare(e.Slug, slug) })
+		first, _ := slices.BinarySearchFunc(
+			entries, slug, func(e *pannier.Entry, slug string) int { return cmp.Compare(e.Slug, slug) },
+		)
 		entries = entries[first:]
 		n := slices.IndexFunc(entries, func(e *pannier.Entry) bool { return e.Slug != slug })
 		if n < 0 {
@@ -134,15 +136,21 @@ const cursorDigestBytes = 8
 func (p Page) after(entries []*pannier.Entry) (int, error) {
 	text, err := base64.RawURLEncoding.DecodeString(p.Cursor)
 	if err != nil || len(text) <= cursorDigestBytes {
-		return 0, refuse("invalid_parameter.cursor", "invalid cursor", "give the next_cursor of the answer before, or begin again without a cursor")
+		return 0, refuse(
+			"invalid_parameter.cursor", "invalid cursor",
+			"give the next_cursor of the answer before, or begin again without a cursor",
+		)
 	}
 	digest, slug := text[:cursorDigestBytes], string(text[cursorDigestBytes:])
 	first := 0
 	if !p.Ranked {
-		first, _ = slices.BinarySearchFunc(entries, slug, func(e *pannier.Entry, slug string) int { return cmp.Compare(e.Slug, slug) })
+		first, _ = slices.BinarySearchFunc(
+			entries, slug, func(e *pannier.Entry, slug string) int { return cmp.Compare(e.Slug, slug) },
+		)
 	}
 	for i := first; i < len(entries) && (p.Ranked || entries[i].Slug == slug); i++ {
-		if is := pannier.DigestOf([]byte(entries[i].Path)); entries[i].Slug == slug && bytes.Equal(is[:cursorDigestBytes], digest) {
+		if is := pannier.DigestOf([]byte(entries[i].Path)); entries[i].Slug == slug &&
+			bytes.Equal(is[:cursorDigestBytes], digest) {
 			return i + 1, nil
 		}
 	}

@@ -78,7 +78,10 @@ func (s *Service) Problem(request string, err error) (pannier.ErrorDocument, boo
 	}
 	if errors.Is(err, pannier.ErrNotAudited) {
 		s.Logger.Error("refused, because it could not be audited", "path", request, "error", err)
-		return NewProblem(http.StatusServiceUnavailable, "not_audited", "nothing was changed, because "+err.Error(), "make room in the state directory, or make it writable"), true
+		return NewProblem(
+			http.StatusServiceUnavailable, "not_audited", "nothing was changed, because "+err.Error(),
+			"make room in the state directory, or make it writable",
+		), true
 	}
 	return pannier.ErrorDocument{}, false
 }

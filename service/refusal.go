@@ -58,7 +58,9 @@ func CheckUsable(e *pannier.Entry) error {
 	case e.State == pannier.StateUnlisted:
 		hint = fmt.Sprintf("add %q to the list under skills in config.yaml", e.Folder)
 	case (e.State == pannier.StateIneligible || e.State == pannier.StateDisabled) && len(e.Reasons) > 0:
-		message, hint = fmt.Sprintf("%s cannot be used: %s (%s)", e.Slug, e.Reasons[0].Code, e.Reasons[0].Subject), e.Reasons[0].Remedy
+		message, hint = fmt.Sprintf(
+			"%s cannot be used: %s (%s)", e.Slug, e.Reasons[0].Code, e.Reasons[0].Subject,
+		), e.Reasons[0].Remedy
 	}
 	return refuse("skill_"+string(e.State), message, hint)
 }
@@ -70,7 +72,10 @@ func CheckInstructions(e *pannier.Entry) error {
 	}
 	switch {
 	case e.ToolsOnly:
-		return refuse("skill_tools_only", e.Slug+" has tools and no instructions", "add a SKILL.md beside tools/ to give it instructions")
+		return refuse(
+			"skill_tools_only", e.Slug+" has tools and no instructions",
+			"add a SKILL.md beside tools/ to give it instructions",
+		)
 	case isHeld(e):
 		return held(e)
 	}
@@ -111,21 +116,38 @@ func refused(e *pannier.Entry, err error) error {
 	var message, hint string
 	switch fault.Fault {
 	case pannier.FileMissing:
-		message, hint = fmt.Sprintf("%s has no file %.200q", e.Slug, fault.Path), `run "pannier show `+e.Slug+`" to see its files`
+		message, hint = fmt.Sprintf(
+			"%s has no file %.200q", e.Slug, fault.Path,
+		), `run "pannier show `+e.Slug+`" to see its files`
 	case pannier.FileIsDirectory:
-		message, hint = fmt.Sprintf("%.200q of %s is a directory", fault.Path, e.Slug), `name a file in it; run "pannier show `+e.Slug+`" to see its files`
+		message, hint = fmt.Sprintf(
+			"%.200q of %s is a directory", fault.Path, e.Slug,
+		), `name a file in it; run "pannier show `+e.Slug+`" to see its files`
 	case pannier.FileSkipped:
-		message, hint = fmt.Sprintf("%.200q is, or leads to, a dot file or a file in a skipped directory, so it is not a file of %s", fault.Path, e.Slug), "rename it without a dot, and keep it out of directories that the setting skip names"
+		message, hint = fmt.Sprintf(
+			"%.200q is, or leads to, a dot file or a file in a skipped directory, so it is not a file of %s",
+			fault.Path, e.Slug,
+		), "rename it without a dot, and keep it out of directories that the setting skip names"
 	case pannier.FileOutside:
-		message, hint = fmt.Sprintf("%.200q leads out of the directory of %s", fault.Path, e.Slug), "name the file by its path below the skill directory; links must stay in it"
+		message, hint = fmt.Sprintf(
+			"%.200q leads out of the directory of %s", fault.Path, e.Slug,
+		), "name the file by its path below the skill directory; links must stay in it"
 	case pannier.FileForeign:
-		message, hint = fmt.Sprintf("%.200q has several hard links, and another owner than the directory of %s", fault.Path, e.Slug), "replace the hard link by a copy, or give both the same owner"
+		message, hint = fmt.Sprintf(
+			"%.200q has several hard links, and another owner than the directory of %s", fault.Path, e.Slug,
+		), "replace the hard link by a copy, or give both the same owner"
 	case pannier.FileSpecial:
-		message, hint = fmt.Sprintf("%.200q of %s is not a regular file", fault.Path, e.Slug), "only regular files are served"
+		message, hint = fmt.Sprintf(
+			"%.200q of %s is not a regular file", fault.Path, e.Slug,
+		), "only regular files are served"
 	case pannier.FileTooLarge:
-		message, hint = fmt.Sprintf("%.200q of %s is larger than what is served", fault.Path, e.Slug), "read it from the directory of the skill"
+		message, hint = fmt.Sprintf(
+			"%.200q of %s is larger than what is served", fault.Path, e.Slug,
+		), "read it from the directory of the skill"
 	default:
-		message, hint = fmt.Sprintf("%.200q of %s cannot be read", fault.Path, e.Slug), "make it readable for the user that pannier runs as"
+		message, hint = fmt.Sprintf(
+			"%.200q of %s cannot be read", fault.Path, e.Slug,
+		), "make it readable for the user that pannier runs as"
 	}
 	return refuse(string(fault.Fault), message, hint)
 }

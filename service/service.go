@@ -192,5 +192,7 @@ type Tools interface {
 	// Cancel cancels a call of an owner, and reports whether there was one.
 	Cancel(owner, callID string) bool
 	// Register has calls of a tool of the agent carried out by call, until remove is called.
-	Register(owner, name string, call func(context.Context, json.RawMessage) (pannier.ToolResult, error)) (remove func(), err error)
+	Register(
+		owner, name string, call func(context.Context, json.RawMessage) (pannier.ToolResult, error),
+	) (remove func(), err error)
 }

@@ -64,7 +64,9 @@ func Each(item func(*pannier.Entry) any) func([]byte, *pannier.Entry) ([]byte, e
 
 // List returns the JSON of an object that ends with an empty list, with an item for each entry in that list. The
 // items are encoded one by one: the text is in memory once, the values of the items are not.
-func List(object any, entries []*pannier.Entry, appendItem func([]byte, *pannier.Entry) ([]byte, error)) (Encoded, error) {
+func List(
+	object any, entries []*pannier.Entry, appendItem func([]byte, *pannier.Entry) ([]byte, error),
+) (Encoded, error) {
 	body, err := Encode(object)
 	if err != nil {
 		return Encoded{}, err

@@ -28,7 +28,9 @@ type sharedAnswer struct {
 const maxShared = 16
 
 // Of returns the answer to a question, which make makes.
-func (a *Shared) Of(s *pannier.Snapshot, generation uint64, question string, make func() (Encoded, error)) (Encoded, error) {
+func (a *Shared) Of(
+	s *pannier.Snapshot, generation uint64, question string, make func() (Encoded, error),
+) (Encoded, error) {
 	answer := a.slot(s, generation, question)
 	answer.once.Do(func() {
 		answer.err = errBuildAborted // what stays where make panics

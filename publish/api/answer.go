@@ -23,7 +23,10 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.detail }
 
-var errNotWatched = &statusError{http.StatusServiceUnavailable, "not_ready", "not all directories of the workspace are watched yet", "retry; the first scan is served already"}
+var errNotWatched = &statusError{
+	http.StatusServiceUnavailable, "not_ready", "not all directories of the workspace are watched yet",
+	"retry; the first scan is served already",
+}
 
 // statusClientClosed counts requests whose client closed the connection before the answer. It is not sent.
 const statusClientClosed = 499
@@ -182,9 +185,14 @@ func readText(r *http.Request) ([]byte, error) {
 
 func bodyError(err error, hint string) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return &statusError{http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("the body has more than %d bytes", maxRequestBytes), "send a smaller one"}
+		return &statusError{
+			http.StatusRequestEntityTooLarge, "body_too_large",
+			fmt.Sprintf("the body has more than %d bytes", maxRequestBytes), "send a smaller one",
+		}
 	}
-	return &statusError{http.StatusBadRequest, "invalid_body", "invalid body: " + strings.TrimPrefix(err.Error(), "json: "), hint}
+	return &statusError{
+		http.StatusBadRequest, "invalid_body", "invalid body: " + strings.TrimPrefix(err.Error(), "json: "), hint,
+	}
 }
 
 func checkEnd(dec *json.Decoder) error {
@@ -225,7 +233,9 @@ func (p *probeWriter) Write(b []byte) (int, error) { return len(b), nil }
 func (p *probeWriter) WriteHeader(int) {}
 
 // writeShared answers with what every caller of the same question gets.
-func (h *Handler) writeShared(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot, question string, make func() (answer.Encoded, error)) error {
+func (h *Handler) writeShared(
+	w http.ResponseWriter, r *http.Request, s *pannier.Snapshot, question string, make func() (answer.Encoded, error),
+) error {
 	encoded, err := h.Shared.Of(s, h.Service.Contents.Version(), question, make)
 	if err == nil {
 		writeEncoded(w, r, "application/json", encoded)

@@ -150,8 +150,24 @@ func (h *Handler) unrouted(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(probe, r)
 	if allow := probe.header.Get("Allow"); allow != "" {
 		w.Header().Set("Allow", allow)
-		h.fail(w, r, &statusError{http.StatusMethodNotAllowed, "method_not_allowed", r.Method + " is not a method of " + r.URL.Path, "use one of " + allow})
+		h.fail(
+			w, r,
+			&statusError{
+				http.StatusMethodNotAllowed,
+				"method_not_allowed",
+				r.Method + " is not a method of " + r.URL.Path,
+				"use one of " + allow,
+			},
+		)
 		return
 	}
-	h.fail(w, r, &statusError{http.StatusNotFound, "no_such_route", "there is nothing at " + r.URL.Path, "the routes begin with /v1/, such as /v1/skills and /v1/health"})
+	h.fail(
+		w, r,
+		&statusError{
+			http.StatusNotFound,
+			"no_such_route",
+			"there is nothing at " + r.URL.Path,
+			"the routes begin with /v1/, such as /v1/skills and /v1/health",
+		},
+	)
 }

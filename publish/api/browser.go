@@ -105,12 +105,17 @@ func IsLoopbackHost(host string) bool {
 	return err == nil && address.IsLoopback()
 }
 
+var errHost = &pannier.Refusal{
+	Code: "host_refused", Message: "requests for another host than this machine are refused",
+	Hint: "use localhost, or serve the API with TLS",
+}
+
 // servePage answers a request for the page. Others' links may lead to it, and what they do with it its headers forbid.
 func (h *Handler) servePage(b *Browsers, w http.ResponseWriter, r *http.Request) {
 	counted := &countingWriter{ResponseWriter: w, status: http.StatusOK}
 	DropBody(counted, r)
 	if !b.knowsHost(r) {
-		h.fail(counted, r, h.deny(r, &pannier.Refusal{Code: "host_refused", Message: "requests for another host than this machine are refused", Hint: "use localhost, or serve the API with TLS"}))
+		h.fail(counted, r, h.deny(r, errHost))
 	} else {
 		b.Page.ServeHTTP(counted, r)
 	}

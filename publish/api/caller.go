@@ -67,7 +67,10 @@ func admit(r *http.Request) error {
 	}
 	_, known := service.CallerFrom(r.Context())
 	if err, failed := r.Context().Value(unknownKey{}).(error); failed && !known {
-		return &pannier.Refusal{Code: "peer_unknown", Message: "the user of the client is not known: " + err.Error(), Hint: "connect to the unix socket"}
+		return &pannier.Refusal{
+			Code: "peer_unknown", Message: "the user of the client is not known: " + err.Error(),
+			Hint: "connect to the unix socket",
+		}
 	}
 	return nil
 }
@@ -96,7 +99,10 @@ func limitScope(r *http.Request) (*http.Request, error) {
 	}
 	scope, err := service.ParseScope(strings.Join(values, ","))
 	if err != nil {
-		return r, &statusError{http.StatusBadRequest, "invalid_scope", "invalid " + ScopeHeader + ": " + err.Error(), "name one of read, environment, call and write, once"}
+		return r, &statusError{
+			http.StatusBadRequest, "invalid_scope", "invalid " + ScopeHeader + ": " + err.Error(),
+			"name one of read, environment, call and write, once",
+		}
 	}
 	caller, known := service.CallerFrom(r.Context())
 	if !known {

@@ -11,7 +11,9 @@ func hasCommands(o *Options) bool { return o.Service.Commands.List != nil }
 
 func (h *Handler) listCommands(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
 	return h.writeShared(w, r, s, "commands", func() (answer.Encoded, error) {
-		return answer.Of(pannier.CommandList{SnapshotVersion: s.Version, Digest: s.Digest, Commands: h.Service.Commands.List(s)})
+		return answer.Of(
+			pannier.CommandList{SnapshotVersion: s.Version, Digest: s.Digest, Commands: h.Service.Commands.List(s)},
+		)
 	})
 }
 

@@ -56,7 +56,10 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, _ *pannier.Snap
 	defer cancel()
 	if err := s.run(ctx); errors.Is(err, os.ErrDeadlineExceeded) {
 		h.metrics.dropped.Inc()
-		h.Logger.Warn("event stream dropped", "reason", "the reader left an event unread for "+StreamWrite.String(), "last_seq", s.after)
+		h.Logger.Warn(
+			"event stream dropped", "reason", "the reader left an event unread for "+StreamWrite.String(), "last_seq",
+			s.after,
+		)
 	}
 	return nil // the status has been sent
 }
@@ -66,7 +69,10 @@ func (h *Handler) EnterStream(w http.ResponseWriter) (leave func(), err error) {
 	if h.streams.Add(1) > int64(h.capacity.Streams) {
 		h.streams.Add(-1)
 		endConnection(w)
-		return nil, &statusError{http.StatusServiceUnavailable, "too_many_streams", fmt.Sprintf("%d event streams are open already", h.capacity.Streams), "close one that is not read"}
+		return nil, &statusError{
+			http.StatusServiceUnavailable, "too_many_streams",
+			fmt.Sprintf("%d event streams are open already", h.capacity.Streams), "close one that is not read",
+		}
 	}
 	return func() { h.streams.Add(-1) }, nil
 }
@@ -94,7 +100,10 @@ func (h *Handler) newStream(w http.ResponseWriter, r *http.Request) (*stream, er
 	if text := r.Header.Get("Last-Event-ID"); text != "" {
 		seq, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
-			return nil, &statusError{http.StatusBadRequest, "invalid_last_event_id", fmt.Sprintf("Last-Event-ID is %q", text), "send the id of the last event that was read, or leave the header out"}
+			return nil, &statusError{
+				http.StatusBadRequest, "invalid_last_event_id", fmt.Sprintf("Last-Event-ID is %q", text),
+				"send the id of the last event that was read, or leave the header out",
+			}
 		}
 		s.after = seq
 	}
@@ -175,7 +184,8 @@ func (s *stream) restart() (EventReader, error) {
 
 // write sends text at once, and gives the caller a bounded time to take it.
 func (s *stream) write(text []byte) error {
-	if err := s.control.SetWriteDeadline(time.Now().Add(StreamWrite)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := s.control.SetWriteDeadline(time.Now().Add(StreamWrite)); err != nil &&
+		!errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	if _, err := s.out.Write(text); err != nil {

@@ -34,18 +34,25 @@ func (h *Handler) file(w http.ResponseWriter, r *http.Request, s *pannier.Snapsh
 	return h.writeFile(w, r, f, fileType(name), f.Record)
 }
 
-var inspectParameter = query("inspect", "boolean", "Serves what is on disk, also of a skill that is not usable. Needs the scope write, emits no event.")
+var inspectParameter = query(
+	"inspect", "boolean",
+	"Serves what is on disk, also of a skill that is not usable. Needs the scope write, emits no event.",
+)
 
 // reader returns who asks for content: one that inspects it must have the scope write.
 func (h *Handler) reader(r *http.Request) (service.Reader, error) {
 	if isSet(r, "inspect") {
-		return service.Inspector, h.Service.Require(r.Context(), requestOf(r, r.Pattern+" to inspect"), service.ScopeWrite)
+		return service.Inspector, h.Service.Require(
+			r.Context(), requestOf(r, r.Pattern+" to inspect"), service.ScopeWrite,
+		)
 	}
 	return service.Agent, nil
 }
 
 // writeFile answers with an open file. onFirstByte is called once, before the first byte is sent.
-func (h *Handler) writeFile(w http.ResponseWriter, r *http.Request, f service.File, contentType string, onFirstByte func()) error {
+func (h *Handler) writeFile(
+	w http.ResponseWriter, r *http.Request, f service.File, contentType string, onFirstByte func(),
+) error {
 	header, tag := w.Header(), `"`+f.Digest().String()+`"`
 	header.Set("Content-Type", contentType)
 	header.Set("X-Content-Type-Options", "nosniff")
@@ -99,12 +106,19 @@ func (f *fileWriter) Write(b []byte) (int, error) {
 func checkFilePath(r *http.Request) error {
 	at := r.URL.EscapedPath()
 	if all, _ := path.Match("/v1/skills/*/files", at); all {
-		return &statusError{http.StatusNotFound, string(pannier.FileIsDirectory), "this is all of the files", "name one of them: run `pannier show SLUG` to see them"}
+		return &statusError{
+			http.StatusNotFound, string(pannier.FileIsDirectory), "this is all of the files",
+			"name one of them: run `pannier show SLUG` to see them",
+		}
 	}
-	if !strings.HasPrefix(at, "/v1/skills/") || !strings.Contains(at, "/files/") || path.Clean(at) == strings.TrimSuffix(at, "/") {
+	if !strings.HasPrefix(at, "/v1/skills/") || !strings.Contains(at, "/files/") ||
+		path.Clean(at) == strings.TrimSuffix(at, "/") {
 		return nil
 	}
-	return &statusError{http.StatusForbidden, string(pannier.FileOutside), "the path is not a plain one", "name the file by its path below the skill directory, without `.`, `..` and empty steps"}
+	return &statusError{
+		http.StatusForbidden, string(pannier.FileOutside), "the path is not a plain one",
+		"name the file by its path below the skill directory, without `.`, `..` and empty steps",
+	}
 }
 
 // textEndings are those of files that are text, whatever else a browser would make of them.
@@ -124,7 +138,10 @@ var textEndings = map[string]bool{
 }
 
 // textNames are files without an ending that are text.
-var textNames = map[string]bool{"license": true, "licence": true, "copying": true, "notice": true, "readme": true, "changelog": true, "authors": true, "makefile": true, "dockerfile": true}
+var textNames = map[string]bool{
+	"license": true, "licence": true, "copying": true, "notice": true, "readme": true,
+	"changelog": true, "authors": true, "makefile": true, "dockerfile": true,
+}
 
 // fileType returns the type of a file by its name: text that nothing runs, or bytes. So no file of a skill is ever a
 // page.

@@ -17,7 +17,15 @@ var installRoutes = []route{
 	{
 		pattern: "POST /v1/skills", endpoint: endpoint{(*Handler).installAny, nil, eitherOf{pannier.InstallResult{}, pannier.FolderList{}}}, scope: service.ScopeWrite, raw: archiveMedia,
 		id: "installSkill", summary: "Installs the skill of an archive, or each of several. The answer comes once a snapshot shows them. Emits install_added.",
-		parameters: append([]parameter{query("several", "boolean", "Installs every skill of the archive by itself; the answer has a result for each.")}, archiveParameters...), has: hasInstall,
+		parameters: append(
+			[]parameter{
+				query(
+					"several",
+					"boolean",
+					"Installs every skill of the archive by itself; the answer has a result for each.",
+				),
+			},
+			archiveParameters...), has: hasInstall,
 	},
 	{
 		pattern: "PUT /v1/skills/{slug}", endpoint: returns((*Handler).install), scope: service.ScopeWrite, raw: archiveMedia,
@@ -42,7 +50,9 @@ var installRoutes = []route{
 	{
 		pattern: "GET /v1/skills/{slug}/diff", endpoint: returns((*Handler).diff),
 		id: "diffVersions", summary: "What changed from the version before to the one that is there.",
-		parameters: []parameter{skillPathParameter, inspectParameter}, has: func(o *Options) bool { return o.Service.Diff != nil },
+		parameters: []parameter{
+			skillPathParameter, inspectParameter,
+		}, has: func(o *Options) bool { return o.Service.Diff != nil },
 	},
 	{
 		pattern: "POST /v1/promotions", endpoint: returns((*Handler).promote), bodySchema: promotionBody{}, scope: service.ScopeWrite,
@@ -60,7 +70,10 @@ var (
 	expectedParameter = query("expected_fingerprint", "string", "The fingerprint that the skill must have.")
 	removalParameters = []parameter{kindParameter, expectedParameter, dryRunParameter}
 	acceptParameters  = []parameter{
-		queryList("accept", object{"type": "string"}, "Rules whose blocking findings are accepted for exactly this content at this path. For a scan, none takes all acceptances back."),
+		queryList(
+			"accept", object{"type": "string"},
+			"Rules whose blocking findings are accepted for exactly this content at this path. For a scan, none takes all acceptances back.",
+		),
 		query("reason", "string", "Why they are accepted: at most 500 bytes on one line."),
 	}
 	archiveParameters = append([]parameter{
@@ -122,7 +135,9 @@ func installRequest(r *http.Request) (req pannier.InstallRequest, src pannier.In
 	src.Name = r.URL.Query().Get("file_name")
 	switch media, parameters, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); {
 	case media == multipartMedia && parameters["boundary"] == "":
-		return req, src, badPart("its media type has no boundary", "let the browser set Content-Type, or add boundary to it")
+		return req, src, badPart(
+			"its media type has no boundary", "let the browser set Content-Type, or add boundary to it",
+		)
 	case media == multipartMedia:
 		src.Write = packParts(r.Body, parameters["boundary"])
 	case strings.HasPrefix(media, "application/") && media != "application/json" && media != "application/x-www-form-urlencoded":
@@ -155,7 +170,9 @@ func (h *Handler) diff(r *http.Request, s *pannier.Snapshot) (diff pannier.Versi
 	return h.Service.VersionDiff(r.Context(), s, r.PathValue("slug"), r.URL.Query().Get("path"), by)
 }
 
-func removes(by func(*service.Service, context.Context, pannier.RemoveRequest) (pannier.InstallResult, error)) endpoint {
+func removes(
+	by func(*service.Service, context.Context, pannier.RemoveRequest) (pannier.InstallResult, error),
+) endpoint {
 	return returns(func(h *Handler, r *http.Request, _ *pannier.Snapshot) (pannier.InstallResult, error) {
 		req, err := removeRequest(r)
 		if err != nil {
@@ -167,7 +184,10 @@ func removes(by func(*service.Service, context.Context, pannier.RemoveRequest) (
 
 func removeRequest(r *http.Request) (req pannier.RemoveRequest, err error) {
 	query := r.URL.Query()
-	req = pannier.RemoveRequest{Slug: r.PathValue("slug"), SourceKind: pannier.SourceKind(query.Get("source_kind")), DryRun: isSet(r, "dry_run")}
+	req = pannier.RemoveRequest{
+		Slug: r.PathValue("slug"), SourceKind: pannier.SourceKind(query.Get("source_kind")),
+		DryRun: isSet(r, "dry_run"),
+	}
 	if query.Has("expected_fingerprint") {
 		req.Expected, err = service.ParseExpected("expected_fingerprint", query.Get("expected_fingerprint"))
 	}

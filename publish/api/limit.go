@@ -44,7 +44,10 @@ func CapacityNow() Capacity {
 // capacityOf leaves half of the descriptors of a process to others.
 func capacityOf(files uint64) Capacity {
 	conns := int(max(1, min(maxConns, files/2)))
-	return Capacity{Connections: conns, Streams: max(1, conns*streamShares/shares), WebSockets: max(1, conns*webSocketShare/shares)}
+	return Capacity{
+		Connections: conns, Streams: max(1, conns*streamShares/shares),
+		WebSockets: max(1, conns*webSocketShare/shares),
+	}
 }
 
 // freshGrace is how long a new connection has for its first byte before it makes room for others.
@@ -65,7 +68,10 @@ type limitedListener struct {
 }
 
 func limit(ln net.Listener, conns int) *limitedListener {
-	l := &limitedListener{Listener: ln, slots: make(chan struct{}, conns), done: make(chan struct{}), conns: map[*limitedConn]struct{}{}}
+	l := &limitedListener{
+		Listener: ln, slots: make(chan struct{}, conns), done: make(chan struct{}),
+		conns: map[*limitedConn]struct{}{},
+	}
 	l.close = sync.OnceValue(func() error {
 		close(l.done)
 		return ln.Close()

@@ -50,7 +50,9 @@ type boundSocket struct {
 // there as long as the socket.
 func Listen(ctx context.Context, path string, mode fs.FileMode) (*Listener, error) {
 	if len(path) > MaxSocketPath {
-		return nil, fmt.Errorf("listen on %s: the path has %d bytes, a socket's has at most %d", path, len(path), MaxSocketPath)
+		return nil, fmt.Errorf(
+			"listen on %s: the path has %d bytes, a socket's has at most %d", path, len(path), MaxSocketPath,
+		)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("make the socket's directory: %w", err)

@@ -63,13 +63,24 @@ func (p *partPacker) pack(part *multipart.Part) error {
 	name := parameters["filename"]
 	switch {
 	case err != nil || parameters["name"] != filePart || name == "":
-		return badPart(fmt.Sprintf("part %d is not a file", p.parts+1), "call each part file, and give its path as the name of its file")
+		return badPart(
+			fmt.Sprintf("part %d is not a file", p.parts+1),
+			"call each part file, and give its path as the name of its file",
+		)
 	case name[len(name)-1] == '/':
 		return badPart(fmt.Sprintf("part %d is a directory: %.120q", p.parts+1, name), "send files only")
 	}
 	p.names += len(name)
 	if p.parts++; p.parts > maxParts || p.names > maxPartNames {
-		return &pannier.Refusal{Code: "archive.entries", Message: fmt.Sprintf("the body has more than %d files, or names of more than %d bytes", maxParts, maxPartNames), Hint: "send fewer at a time"}
+		return &pannier.Refusal{
+			Code: "archive.entries",
+			Message: fmt.Sprintf(
+				"the body has more than %d files, or names of more than %d bytes",
+				maxParts,
+				maxPartNames,
+			),
+			Hint: "send fewer at a time",
+		}
 	}
 	to, err := p.to.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
 	if err != nil {
@@ -92,7 +103,10 @@ func partError(err error) error {
 	case refused || told:
 		return err
 	case ok:
-		return &pannier.Refusal{Code: "upload.size_limit", Message: fmt.Sprintf("the body has more than %d bytes", tooLarge.Limit-1), Hint: "leave out unneeded files, or raise install.max_compressed_bytes"}
+		return &pannier.Refusal{
+			Code: "upload.size_limit", Message: fmt.Sprintf("the body has more than %d bytes", tooLarge.Limit-1),
+			Hint: "leave out unneeded files, or raise install.max_compressed_bytes",
+		}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return badPart("it ends before its last boundary", "send all of it")
 	case malformed:

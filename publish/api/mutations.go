@@ -33,16 +33,25 @@ var changeRoutes = []route{
 	{
 		pattern: "PUT /v1/policy/{slug}", endpoint: takes((*Handler).setPolicy), scope: service.ScopeWrite,
 		id: "setPolicy", summary: "Changes the workspace layer of a skill's policy: a switch that is left out keeps its value, null takes it back.",
-		parameters: []parameter{query("source_kind", "string", "The kind of root; without it that of the skill is meant.")},
-		has:        hasChanges,
+		parameters: []parameter{
+			query("source_kind", "string", "The kind of root; without it that of the skill is meant."),
+		},
+		has: hasChanges,
 	},
 	{
 		pattern: "GET /v1/audit", endpoint: returns((*Handler).audit), early: true,
 		id: "listAudit", summary: "The newest entries of the audit log, newest first.",
 		parameters: []parameter{
 			query("slug", "string", "Only entries about this skill."),
-			{"after", "query", "Only entries after this one in the order of the answer, so older ones: the number of the last entry that is known.", object{"type": "integer", "format": "int64", "minimum": 1, "maximum": math.MaxInt64}},
-			{"limit", "query", "The most entries.", object{"type": "integer", "minimum": 1, "maximum": maxAudit, "default": defaultAudit}},
+			{
+				"after", "query",
+				"Only entries after this one in the order of the answer, so older ones: the number of the last entry that is known.",
+				object{"type": "integer", "format": "int64", "minimum": 1, "maximum": math.MaxInt64},
+			},
+			{
+				"limit", "query", "The most entries.",
+				object{"type": "integer", "minimum": 1, "maximum": maxAudit, "default": defaultAudit},
+			},
 		},
 		has: hasAudit,
 	},
@@ -87,7 +96,9 @@ func (h *Handler) environment(_ *http.Request, s *pannier.Snapshot) (pannier.Env
 	return h.Service.Environment(s), nil
 }
 
-func (h *Handler) putEnvironment(r *http.Request, _ *pannier.Snapshot, env pannier.Environment) (pannier.Environment, error) {
+func (h *Handler) putEnvironment(
+	r *http.Request, _ *pannier.Snapshot, env pannier.Environment,
+) (pannier.Environment, error) {
 	return h.Service.PutEnvironment(r.Context(), env)
 }
 
@@ -97,7 +108,9 @@ func (h *Handler) policies(w http.ResponseWriter, r *http.Request, s *pannier.Sn
 
 // setPolicy changes the policy of a slug. Without source_kind, that of the skill that owns the slug is meant.
 func (h *Handler) setPolicy(r *http.Request, s *pannier.Snapshot, change pannier.PolicyChange) (pannier.Policy, error) {
-	key := pannier.PolicyKey{Slug: r.PathValue("slug"), SourceKind: pannier.SourceKind(r.URL.Query().Get("source_kind"))}
+	key := pannier.PolicyKey{
+		Slug: r.PathValue("slug"), SourceKind: pannier.SourceKind(r.URL.Query().Get("source_kind")),
+	}
 	if e, ok := s.Lookup(key.Slug); ok && key.SourceKind == "" {
 		key.SourceKind = e.SourceKind
 	}

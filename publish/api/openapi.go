@@ -39,7 +39,9 @@ func (h *Handler) openAPI() object {
 	}
 	failed := object{
 		"description": "An error (RFC 9457).",
-		"content":     object{"application/problem+json": object{"schema": s.of(reflect.TypeFor[pannier.ErrorDocument]())}},
+		"content": object{
+			"application/problem+json": object{"schema": s.of(reflect.TypeFor[pannier.ErrorDocument]())},
+		},
 	}
 	return object{
 		"openapi": "3.1.1",
@@ -48,9 +50,14 @@ func (h *Handler) openAPI() object {
 			"description": "The socket of pannier, the sidecar that keeps an agent's skills live: HTTP/1.1 on a unix socket. " +
 				"Every GET answers HEAD too. Requests with an Origin or a Referer are refused, and so is what a route does not know: parameters and fields.",
 		},
-		"servers": []any{object{"url": "http://pannier", "description": "The host is ignored: the connection is the unix socket, as with curl --unix-socket."}},
-		"tags":    described,
-		"paths":   paths,
+		"servers": []any{
+			object{
+				"url":         "http://pannier",
+				"description": "The host is ignored: the connection is the unix socket, as with curl --unix-socket.",
+			},
+		},
+		"tags":  described,
+		"paths": paths,
 		// Either suffices: the empty one is the unix socket.
 		"security": []any{object{}, object{"token": []string{}}},
 		"components": object{
@@ -67,22 +74,35 @@ var tags = []struct {
 	name, description string
 	paths             []string
 }{
-	{"skills", "The catalog, the files of skills, and installations.", []string{"/v1/skills", "/v1/promotions", "/v1/rescan"}},
-	{"turns", "What an agent gets for a turn: prompts, active skills, commands.", []string{"/v1/prompt", "/v1/resolve", "/v1/find", "/v1/commands"}},
+	{
+		"skills", "The catalog, the files of skills, and installations.",
+		[]string{"/v1/skills", "/v1/promotions", "/v1/rescan"},
+	},
+	{
+		"turns", "What an agent gets for a turn: prompts, active skills, commands.",
+		[]string{"/v1/prompt", "/v1/resolve", "/v1/find", "/v1/commands"},
+	},
 	{"cards", "The agent card, and those of peers.", []string{"/v1/card", "/.well-known/", "/v1/peers"}},
 	{"tools", "Tools of skills, and calls of them.", []string{"/v1/tools", "/v1/runner"}},
-	{"policy", "Policy, and the environment that skills are checked against.", []string{"/v1/policy", "/v1/environment"}},
+	{
+		"policy", "Policy, and the environment that skills are checked against.",
+		[]string{"/v1/policy", "/v1/environment"},
+	},
 	{"events", "The event stream and the audit log.", []string{"/v1/events", "/v1/audit"}},
 	{"rpc", "JSON-RPC 2.0.", []string{"/v1/rpc"}},
 	{"mcp", "The Model Context Protocol.", []string{"/mcp"}},
 	{"session", "What the caller may do.", []string{"/v1/session", "/v1/tickets"}},
-	{"health", "Health, probes, metrics and this document.", []string{"/v1/health", "/v1/stats", "/healthz", "/readyz", "/livez", "/metrics", "/openapi.json"}},
+	{
+		"health", "Health, probes, metrics and this document.",
+		[]string{"/v1/health", "/v1/stats", "/healthz", "/readyz", "/livez", "/metrics", "/openapi.json"},
+	},
 }
 
 func (rt *route) describe(s schemas, method, path string) object {
 	var tagged []string
 	for _, tag := range tags {
-		if tagged == nil && slices.ContainsFunc(tag.paths, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
+		if tagged == nil &&
+			slices.ContainsFunc(tag.paths, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
 			tagged = []string{tag.name}
 		}
 	}
@@ -114,7 +134,13 @@ func (rt *route) describeParameters(s schemas, path string) []any {
 		}
 		var name string
 		name, rest, _ = strings.Cut(after, "}")
-		all = append(all, object{"name": name, "in": "path", "required": true, "description": pathParameters[name], "schema": object{"type": "string"}})
+		all = append(all, object{
+			"name":        name,
+			"in":          "path",
+			"required":    true,
+			"description": pathParameters[name],
+			"schema":      object{"type": "string"},
+		})
 	}
 	for _, p := range rt.parameters {
 		described := object{"name": p.name, "in": p.in, "description": p.description, "schema": s.shape(p.schema)}
@@ -145,7 +171,12 @@ func (rt *route) describeAnswers(s schemas, method string) object {
 	failed := object{"$ref": "#/components/responses/Failed"}
 	answers := object{"200": ok, "4XX": failed, "5XX": failed}
 	if method == http.MethodGet && !rt.untagged {
-		ok["headers"] = object{"ETag": object{"description": "Strong, and another one for other bytes.", "schema": object{"type": "string"}}}
+		ok["headers"] = object{
+			"ETag": object{
+				"description": "Strong, and another one for other bytes.",
+				"schema":      object{"type": "string"},
+			},
+		}
 		answers["304"] = object{"description": "The caller has the answer already: its ETag is among If-None-Match."}
 	}
 	for status, description := range rt.others {

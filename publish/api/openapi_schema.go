@@ -18,21 +18,37 @@ type schemas struct{ named object }
 
 // words are the values that a type of words has.
 var words = map[reflect.Type][]any{
-	reflect.TypeFor[pannier.State]():             anyOf(pannier.States()...),
-	reflect.TypeFor[pannier.SourceKind]():        anyOf(pannier.SourceWorkspace, pannier.SourceManaged, pannier.SourceBundled, pannier.SourceExtra),
-	reflect.TypeFor[pannier.Severity]():          anyOf(pannier.SeverityError, pannier.SeverityWarning, pannier.SeverityInfo),
-	reflect.TypeFor[pannier.Trust]():             anyOf(pannier.TrustLevels()...),
-	reflect.TypeFor[pannier.PolicyLayer]():       anyOf(pannier.PolicyStart, pannier.PolicyGateway, pannier.PolicyWorkspace),
-	reflect.TypeFor[pannier.EnvironmentSource](): anyOf(pannier.EnvironmentAgent, pannier.EnvironmentFile, pannier.EnvironmentSidecar),
-	reflect.TypeFor[pannier.HealthStatus]():      anyOf(pannier.HealthOK, pannier.HealthDegraded, pannier.HealthFailing),
+	reflect.TypeFor[pannier.State](): anyOf(pannier.States()...),
+	reflect.TypeFor[pannier.SourceKind](): anyOf(
+		pannier.SourceWorkspace, pannier.SourceManaged, pannier.SourceBundled, pannier.SourceExtra,
+	),
+	reflect.TypeFor[pannier.Severity](): anyOf(
+		pannier.SeverityError, pannier.SeverityWarning, pannier.SeverityInfo,
+	),
+	reflect.TypeFor[pannier.Trust](): anyOf(pannier.TrustLevels()...),
+	reflect.TypeFor[pannier.PolicyLayer](): anyOf(
+		pannier.PolicyStart, pannier.PolicyGateway, pannier.PolicyWorkspace,
+	),
+	reflect.TypeFor[pannier.EnvironmentSource](): anyOf(
+		pannier.EnvironmentAgent, pannier.EnvironmentFile, pannier.EnvironmentSidecar,
+	),
+	reflect.TypeFor[pannier.HealthStatus](): anyOf(
+		pannier.HealthOK, pannier.HealthDegraded, pannier.HealthFailing,
+	),
 	reflect.TypeFor[pannier.SkillHealthStatus](): anyOf(pannier.SkillOK, pannier.SkillDegraded, pannier.SkillBlocked),
 	reflect.TypeFor[pannier.ScanDecision]():      anyOf(pannier.ScanAllow, pannier.ScanWarn, pannier.ScanBlock),
-	reflect.TypeFor[pannier.ScanOrigin]():        anyOf(pannier.ScanBackground, pannier.ScanInstall, pannier.ScanExplicit),
-	reflect.TypeFor[pannier.RuntimeToolKind]():   anyOf(pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy, pannier.RuntimePython, pannier.RuntimeScript),
-	reflect.TypeFor[pannier.FileChange]():        anyOf(pannier.FileAdded, pannier.FileRemoved, pannier.FileChanged, pannier.FileMode),
-	reflect.TypeFor[pannier.AuditPhase]():        anyOf(pannier.AuditIntent, pannier.AuditOutcome),
-	reflect.TypeFor[pannier.InvocationMode]():    anyOf(pannier.InvokedManually, pannier.InvokedAutomatically),
-	reflect.TypeFor[pannier.EventType]():         anyOf(pannier.EventTypes()...),
+	reflect.TypeFor[pannier.ScanOrigin](): anyOf(
+		pannier.ScanBackground, pannier.ScanInstall, pannier.ScanExplicit,
+	),
+	reflect.TypeFor[pannier.RuntimeToolKind](): anyOf(
+		pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy, pannier.RuntimePython, pannier.RuntimeScript,
+	),
+	reflect.TypeFor[pannier.FileChange](): anyOf(
+		pannier.FileAdded, pannier.FileRemoved, pannier.FileChanged, pannier.FileMode,
+	),
+	reflect.TypeFor[pannier.AuditPhase]():     anyOf(pannier.AuditIntent, pannier.AuditOutcome),
+	reflect.TypeFor[pannier.InvocationMode](): anyOf(pannier.InvokedManually, pannier.InvokedAutomatically),
+	reflect.TypeFor[pannier.EventType]():      anyOf(pannier.EventTypes()...),
 }
 
 func anyOf[T any](values ...T) []any {
@@ -160,7 +176,9 @@ var (
 	promptFormat = object{"type": "string", "enum": anyOf(prompt.Formats()...)}
 
 	rpcVersion = object{"type": "string", "const": "2.0"}
-	rpcID      = object{"oneOf": []any{object{"type": "string"}, object{"type": "number", "format": "double"}, object{"type": "null"}}}
+	rpcID      = object{
+		"oneOf": []any{object{"type": "string"}, object{"type": "number", "format": "double"}, object{"type": "null"}},
+	}
 )
 
 func anyKeys(kinds ...string) object {

@@ -56,7 +56,15 @@ func (h *Handler) Probes() http.Handler {
 			h.ServeHTTP(w, r)
 			return
 		}
-		h.fail(w, r, &statusError{http.StatusNotFound, "no_such_route", "there is nothing at " + r.URL.Path, "here are /metrics, /healthz, /readyz and /livez; everything else is on the socket"})
+		h.fail(
+			w, r,
+			&statusError{
+				http.StatusNotFound,
+				"no_such_route",
+				"there is nothing at " + r.URL.Path,
+				"here are /metrics, /healthz, /readyz and /livez; everything else is on the socket",
+			},
+		)
 		h.metrics.count("", http.StatusNotFound)
 	})
 }
@@ -69,7 +77,9 @@ type acknowledgement struct {
 	Condition string `json:"condition"`
 }
 
-func (h *Handler) acknowledge(r *http.Request, _ *pannier.Snapshot, body acknowledgement) (health pannier.Health, err error) {
+func (h *Handler) acknowledge(
+	r *http.Request, _ *pannier.Snapshot, body acknowledgement,
+) (health pannier.Health, err error) {
 	if err := h.Service.Acknowledge(r.Context(), body.Condition); err != nil {
 		return health, err
 	}
@@ -89,7 +99,10 @@ func (h *Handler) healthz(w http.ResponseWriter, r *http.Request, _ *pannier.Sna
 func (h *Handler) live(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
 	if h.Alive != nil {
 		if err := h.Alive(); err != nil {
-			return &statusError{http.StatusServiceUnavailable, "not_alive", err.Error(), "restart the sidecar; its log may say what it waits for"}
+			return &statusError{
+				http.StatusServiceUnavailable, "not_alive", err.Error(),
+				"restart the sidecar; its log may say what it waits for",
+			}
 		}
 	}
 	return writeBody(w, r, "text/plain; charset=utf-8", []byte("alive\n"))

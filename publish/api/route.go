@@ -144,7 +144,8 @@ func isSet(r *http.Request, name string) bool {
 
 func (h *Handler) add(route route) {
 	for _, status := range []int{http.StatusOK, http.StatusInternalServerError, http.StatusServiceUnavailable} {
-		h.metrics.requests.WithLabelValues(route.pattern, strconv.Itoa(status)) // people look at these, or alert on them, before the first request
+		// people look at these, or alert on them, before the first request
+		h.metrics.requests.WithLabelValues(route.pattern, strconv.Itoa(status))
 	}
 	h.routes[route.pattern] = route
 	h.mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -204,7 +205,10 @@ func (rt *route) readQuery(r *http.Request) (url.Values, error) {
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, &statusError{http.StatusBadRequest, "invalid_query", "invalid query: " + err.Error(), "escape what is special in a URL"}
+		return nil, &statusError{
+			http.StatusBadRequest, "invalid_query", "invalid query: " + err.Error(),
+			"escape what is special in a URL",
+		}
 	}
 	known := rt.query()
 	for name, given := range values {
@@ -213,7 +217,9 @@ func (rt *route) readQuery(r *http.Request) (url.Values, error) {
 			if len(known) > 0 {
 				hint = "this route has " + strings.Join(known, ", ")
 			}
-			return nil, &statusError{http.StatusBadRequest, "unknown_parameter", fmt.Sprintf("unknown parameter %.40q", name), hint}
+			return nil, &statusError{
+				http.StatusBadRequest, "unknown_parameter", fmt.Sprintf("unknown parameter %.40q", name), hint,
+			}
 		}
 		if len(given) > 1 {
 			return nil, invalidParameter(name, name+" is given more than once", "give it once")

@@ -110,7 +110,12 @@ func (h *Handler) socket(w http.ResponseWriter, r *http.Request, _ *pannier.Snap
 	}
 	if e.Status() == http.StatusServiceUnavailable {
 		endConnection(w)
-		return &statusError{e.Status(), "too_many_sockets", fmt.Sprintf("%d WebSockets are open already", h.capacity.WebSockets), "close one that is not used"}
+		return &statusError{
+			e.Status(), "too_many_sockets", fmt.Sprintf("%d WebSockets are open already", h.capacity.WebSockets),
+			"close one that is not used",
+		}
 	}
-	return &statusError{e.Status(), "no_websocket", e.Error(), "GET makes a WebSocket (RFC 6455); POST takes single calls"}
+	return &statusError{
+		e.Status(), "no_websocket", e.Error(), "GET makes a WebSocket (RFC 6455); POST takes single calls",
+	}
 }

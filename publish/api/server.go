@@ -38,7 +38,10 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, log hclog.Logge
 // It speaks HTTP/1.1 only: over HTTP/2 one connection would be many, and the bound of connections would be none.
 // There are half as many as on the socket, so that descriptors are left when both are full. Of one address at most 64
 // connections may have brought no valid token yet; the oldest of them is closed for one more.
-func ServeTCP(ctx context.Context, ln net.Listener, h http.Handler, log hclog.Logger, run func(*http.Server, net.Listener) error) error {
+func ServeTCP(
+	ctx context.Context, ln net.Listener, h http.Handler, log hclog.Logger,
+	run func(*http.Server, net.Listener) error,
+) error {
 	limited := limit(ln, max(1, CapacityNow().Connections/2))
 	limited.anonymous = anonymousConns
 	return serve(ctx, limited, h, log, func(server *http.Server, ln net.Listener) error {
@@ -55,7 +58,10 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(withCaller(ctx, conn), connKey{}, limitedOf(conn))
 }
 
-func serve(ctx context.Context, ln *limitedListener, h http.Handler, log hclog.Logger, run func(*http.Server, net.Listener) error) error {
+func serve(
+	ctx context.Context, ln *limitedListener, h http.Handler, log hclog.Logger,
+	run func(*http.Server, net.Listener) error,
+) error {
 	away := upgraded{semaphore.NewWeighted(math.MaxInt64)}
 	base := context.WithValue(context.WithValue(context.WithoutCancel(ctx), servingKey{}, ctx), upgradedKey{}, away)
 	requests, cut := context.WithCancel(base)

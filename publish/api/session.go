@@ -36,7 +36,10 @@ func (h *Handler) session(r *http.Request, _ *pannier.Snapshot) (pannier.Session
 	s.Write = scope.Includes(service.ScopeWrite)
 	if h.Service.Uploads != nil {
 		l := h.Service.Uploads.Limits()
-		s.Install = &pannier.SessionInstall{MaxCompressed: l.MaxCompressed, MaxUncompressed: l.MaxUnpacked, MaxFile: l.MaxFile, MaxEntries: l.MaxEntries}
+		s.Install = &pannier.SessionInstall{
+			MaxCompressed: l.MaxCompressed, MaxUncompressed: l.MaxUnpacked, MaxFile: l.MaxFile,
+			MaxEntries: l.MaxEntries,
+		}
 	}
 	return s, nil
 }

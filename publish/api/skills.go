@@ -14,11 +14,27 @@ var skillRoutes = []route{
 		id: "listSkills", summary: "Every skill that was found, usable or not, by slug.",
 		parameters: []parameter{
 			{"state", "query", "Only the skills in this state.", pannier.State("")},
-			queryList("include", object{"type": "string", "enum": []string{"activity", "problems", "policy", "health"}}, "What to add to each skill. With activity, the ETag changes with each use of a skill."),
-			queryList("fields", object{"type": "string", "enum": fieldNames}, "Only these fields of each skill, slug and path; with it, others that the schema requires are absent."),
-			queryList("slug", object{"type": "string"}, "Only the skills with one of these slugs, at most 100; also those that are shadowed."),
-			{"q", "query", "Only the skills that have words of this text, the most relevant first; shadowed ones are not among them.", object{"type": "string", "maxLength": maxSearchBytes}},
-			{"limit", "query", "The most skills; the answer has total, and next_cursor if there are more.", object{"type": "integer", "minimum": 1, "maximum": service.MaxPage}},
+			queryList(
+				"include", object{"type": "string", "enum": []string{"activity", "problems", "policy", "health"}},
+				"What to add to each skill. With activity, the ETag changes with each use of a skill.",
+			),
+			queryList(
+				"fields", object{"type": "string", "enum": fieldNames},
+				"Only these fields of each skill, slug and path; with it, others that the schema requires are absent.",
+			),
+			queryList(
+				"slug", object{"type": "string"},
+				"Only the skills with one of these slugs, at most 100; also those that are shadowed.",
+			),
+			{
+				"q", "query",
+				"Only the skills that have words of this text, the most relevant first; shadowed ones are not among them.",
+				object{"type": "string", "maxLength": maxSearchBytes},
+			},
+			{
+				"limit", "query", "The most skills; the answer has total, and next_cursor if there are more.",
+				object{"type": "integer", "minimum": 1, "maximum": service.MaxPage},
+			},
 			query("cursor", "string", "The next_cursor of the answer before; needs limit."),
 		},
 	},
@@ -26,28 +42,45 @@ var skillRoutes = []route{
 		pattern: "GET /v1/skills/{slug}", endpoint: returns((*Handler).detail),
 		id: "getSkill", summary: "All that is known of one skill.",
 		parameters: []parameter{
-			query("path", "string", "The path of the skill directory that is meant; it reaches a skill that is shadowed."),
-			{"include", "query", "Adds when the skill was last used. The ETag then changes with each use.", object{"type": "string", "enum": []string{"activity"}}},
+			query(
+				"path", "string",
+				"The path of the skill directory that is meant; it reaches a skill that is shadowed.",
+			),
+			{
+				"include", "query", "Adds when the skill was last used. The ETag then changes with each use.",
+				object{"type": "string", "enum": []string{"activity"}},
+			},
 		},
 	},
 	{
 		pattern: "GET /v1/skills/{slug}/content", endpoint: writes[pannier.Content]((*Handler).content),
 		id: "getContent", summary: "What an agent needs to follow a skill. Emits skill_loaded.", texts: []string{"text/markdown"},
-		parameters: []parameter{query("expand", "boolean", "Puts the skill directory, as the agent sees it, in the place of ${skill_dir} and {baseDir}.")},
+		parameters: []parameter{
+			query(
+				"expand", "boolean",
+				"Puts the skill directory, as the agent sees it, in the place of ${skill_dir} and {baseDir}.",
+			),
+		},
 	},
 	{
 		pattern: "GET /v1/skills/{slug}/files/{path...}", endpoint: endpoint{serve: (*Handler).file},
 		id: "getFile", summary: "One file of a skill, byte for byte; its ETag is its digest. Emits skill_file_read.",
-		texts: []string{"text/plain", "application/octet-stream"}, has: func(o *Options) bool { return o.Service.Options.OpenFile != nil },
+		texts: []string{"text/plain", "application/octet-stream"},
+		has:   func(o *Options) bool { return o.Service.Options.OpenFile != nil },
 		parameters: []parameter{
 			inspectParameter,
-			query("skill_path", "string", "The path of the skill directory that is meant; with inspect, it reaches a skill that is shadowed."),
+			query(
+				"skill_path", "string",
+				"The path of the skill directory that is meant; with inspect, it reaches a skill that is shadowed.",
+			),
 		},
 	},
 	{
 		pattern: "POST /v1/skills/{slug}/scan", endpoint: returns((*Handler).scan), scope: service.ScopeWrite,
 		id: "scanSkill", summary: "Scans a skill as it is now.", has: func(o *Options) bool { return o.Service.Changes != nil },
-		parameters: append([]parameter{query("path", "string", "The path of the skill directory that is meant.")}, acceptParameters...),
+		parameters: append(
+			[]parameter{query("path", "string", "The path of the skill directory that is meant.")},
+			acceptParameters...),
 	},
 }
 

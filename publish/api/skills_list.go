@@ -33,20 +33,27 @@ func readListQuery(r *http.Request) (q listQuery, err error) {
 	if query.Get("fields") != "" {
 		include = append(include, strings.Split(query.Get("fields"), ",")...)
 		named := append([]string{"slug", "path"}, include...)
-		q.fields = slices.DeleteFunc(slices.Clone(entryFields), func(f entryField) bool { return !slices.Contains(named, f.name) })
+		q.fields = slices.DeleteFunc(
+			slices.Clone(entryFields), func(f entryField) bool { return !slices.Contains(named, f.name) },
+		)
 	}
 	q.with = service.Show{
 		Problems: slices.Contains(include, "problems"), Policy: slices.Contains(include, "policy"),
 		Health: slices.Contains(include, "health"), Activity: slices.Contains(include, "activity"),
 	}
 	if q.Text = strings.TrimSpace(query.Get("q")); len(q.Text) > maxSearchBytes {
-		return q, invalidParameter("q", fmt.Sprintf("q has more than %d bytes", maxSearchBytes), "search for fewer words")
+		return q, invalidParameter(
+			"q", fmt.Sprintf("q has more than %d bytes", maxSearchBytes), "search for fewer words",
+		)
 	}
 	if slugs := query.Get("slug"); slugs != "" {
 		q.Slugs = slices.Compact(slices.Sorted(strings.SplitSeq(slugs, ",")))
 	}
 	if len(q.Slugs) > maxSlugs {
-		return q, invalidParameter("slug", fmt.Sprintf("slug has more than %d slugs", maxSlugs), "ask for fewer skills, or for the whole list")
+		return q, invalidParameter(
+			"slug", fmt.Sprintf("slug has more than %d slugs", maxSlugs),
+			"ask for fewer skills, or for the whole list",
+		)
 	}
 	q.Page.Limit, _ = strconv.Atoi(query.Get("limit")) // 0 where it is left out
 	if q.Page.Cursor = query.Get("cursor"); q.Page.Cursor != "" && q.Page.Limit == 0 {
@@ -61,7 +68,10 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, s *pannier.Snapsh
 		return err
 	}
 	if !q.with.Activity && q.fields == nil && q.Text == "" && len(q.Slugs) == 0 && q.Page.Limit == 0 {
-		return h.writeShared(w, r, s, fmt.Sprintf("list %s %v", q.State, q.with), func() (answer.Encoded, error) { return h.encodeList(s, q) })
+		return h.writeShared(
+			w, r, s, fmt.Sprintf("list %s %v", q.State, q.with),
+			func() (answer.Encoded, error) { return h.encodeList(s, q) },
+		)
 	}
 	encoded, err := h.encodeList(s, q) // there are too many such questions to keep the answers
 	if err == nil {
@@ -106,7 +116,11 @@ var entryFields, fieldNames = func() (fields []entryField, names []string) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[pannier.Entry]()) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name != "" && name != "-" {
-			fields, names = append(fields, entryField{name, f.Index, strings.Contains(options, "omit")}), append(names, name)
+			fields, names = append(
+				fields, entryField{name, f.Index, strings.Contains(options, "omit")},
+			), append(
+				names, name,
+			)
 		}
 	}
 	return fields, names

@@ -29,13 +29,18 @@ type ticket struct {
 func (h *Handler) issueTicket(r *http.Request, _ *pannier.Snapshot) (ticket, error) {
 	caller, known := service.CallerFrom(r.Context())
 	if !known {
-		return ticket{}, &pannier.Refusal{Code: "peer_unknown", Message: "the user of the client is not known", Hint: "connect to the unix socket"}
+		return ticket{}, &pannier.Refusal{
+			Code: "peer_unknown", Message: "the user of the client is not known", Hint: "connect to the unix socket",
+		}
 	}
 	token, _ := r.Context().Value(tokenKey{}).(Token)
 	return ticket{h.tickets.Issue(caller.Name(), ticketHolder{caller, token}), ticketTTL.Milliseconds()}, nil
 }
 
-var errTicket = &pannier.Refusal{Code: "ticket_unknown", Message: "the ticket was used already, or is too old", Hint: "ask for a new one by POST /v1/tickets"}
+var errTicket = &pannier.Refusal{
+	Code: "ticket_unknown", Message: "the ticket was used already, or is too old",
+	Hint: "ask for a new one by POST /v1/tickets",
+}
 
 // redeem returns a request as one of the caller that has asked for its ticket. tokens are those that hold; on the
 // unix socket there are none.

@@ -53,13 +53,21 @@ func ParseTokens(text []byte) ([]Token, error) {
 			continue
 		}
 		token, err := parseToken(fields)
-		if i := slices.IndexFunc(tokens, func(other Token) bool { return other.Name == token.Name || other.Digest == token.Digest }); err == nil && i >= 0 {
-			err = &pannier.Refusal{Code: "token.twice", Message: "the token is that of " + tokens[i].Name + " once more", Hint: "give each token a name of its own, and each name one token"}
+		twice := slices.IndexFunc(tokens, func(other Token) bool {
+			return other.Name == token.Name || other.Digest == token.Digest
+		})
+		if err == nil && twice >= 0 {
+			err = &pannier.Refusal{
+				Code: "token.twice", Message: "the token is that of " + tokens[twice].Name + " once more",
+				Hint: "give each token a name of its own, and each name one token",
+			}
 		} else if err == nil && len(tokens) == maxTokens {
 			err = &pannier.Refusal{Code: "token.many", Message: fmt.Sprintf("there are more than %d tokens", maxTokens), Hint: "remove unused ones"}
 		}
 		if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
-			return nil, &pannier.Refusal{Code: refusal.Code, Message: fmt.Sprintf("line %d: %s", number, refusal.Message), Hint: refusal.Hint}
+			return nil, &pannier.Refusal{
+				Code: refusal.Code, Message: fmt.Sprintf("line %d: %s", number, refusal.Message), Hint: refusal.Hint,
+			}
 		}
 		tokens = append(tokens, token)
 	}
@@ -68,7 +76,10 @@ func ParseTokens(text []byte) ([]Token, error) {
 
 func parseToken(fields []string) (Token, error) {
 	if len(fields) != 3 {
-		return Token{}, &pannier.Refusal{Code: "token.line", Message: fmt.Sprintf("it has %d words", len(fields)), Hint: "write `name scope sha256`; `pannier token NAME SCOPE` makes such a line"}
+		return Token{}, &pannier.Refusal{
+			Code: "token.line", Message: fmt.Sprintf("it has %d words", len(fields)),
+			Hint: "write `name scope sha256`; `pannier token NAME SCOPE` makes such a line",
+		}
 	}
 	if err := CheckTokenName(fields[0]); err != nil {
 		return Token{}, err
@@ -79,8 +90,12 @@ func parseToken(fields []string) (Token, error) {
 	}
 	token := Token{Name: fields[0], Scope: scope}
 	digest := "sha256:" + strings.TrimPrefix(fields[2], "sha256:")
-	if token.Digest.UnmarshalText([]byte(digest)) != nil || token.Digest.IsZero() || token.Digest == pannier.DigestOf(nil) {
-		return Token{}, &pannier.Refusal{Code: "token.digest", Message: "the third word is not the SHA-256 of a token", Hint: "write the 64 hexadecimal digits that `printf %s TOKEN | sha256sum` prints"}
+	if token.Digest.UnmarshalText([]byte(digest)) != nil || token.Digest.IsZero() ||
+		token.Digest == pannier.DigestOf(nil) {
+		return Token{}, &pannier.Refusal{
+			Code: "token.digest", Message: "the third word is not the SHA-256 of a token",
+			Hint: "write the 64 hexadecimal digits that `printf %s TOKEN | sha256sum` prints",
+		}
 	}
 	return token, nil
 }
@@ -193,7 +208,10 @@ func authorize(r *http.Request, tokens []Token) (Token, error) {
 	values := r.Header.Values("Authorization")
 	scheme, text, _ := strings.Cut(strings.Join(values, ","), " ")
 	if len(values) != 1 || !strings.EqualFold(scheme, "Bearer") {
-		return Token{}, &pannier.Refusal{Code: "token_missing", Message: "there is no token", Hint: "send `Authorization: Bearer` and a token of the api_tokens file"}
+		return Token{}, &pannier.Refusal{
+			Code: "token_missing", Message: "there is no token",
+			Hint: "send `Authorization: Bearer` and a token of the api_tokens file",
+		}
 	}
 	digest, found := pannier.DigestOf([]byte(strings.TrimSpace(text))), Token{}
 	for _, token := range tokens { // all of them, so that callers learn nothing from the time that it takes
@@ -202,7 +220,10 @@ func authorize(r *http.Request, tokens []Token) (Token, error) {
 		}
 	}
 	if found == (Token{}) {
-		return Token{}, &pannier.Refusal{Code: "token_unknown", Message: "the token is not one of this sidecar", Hint: "ask who runs it for one; `pannier token` makes them"}
+		return Token{}, &pannier.Refusal{
+			Code: "token_unknown", Message: "the token is not one of this sidecar",
+			Hint: "ask who runs it for one; `pannier token` makes them",
+		}
 	}
 	return found, nil
 }

@@ -31,7 +31,9 @@ var turnRoutes = []route{
 		parameters: []parameter{
 			{"format", "query", "The format of the section.", promptFormat},
 			query("max_chars", "integer", "The most characters that it may have; 0 means no limit."),
-			query("max_tokens", "integer", "The most tokens that it may have, as they are estimated; 0 means no limit."),
+			query(
+				"max_tokens", "integer", "The most tokens that it may have, as they are estimated; 0 means no limit.",
+			),
 		},
 	},
 	{
@@ -42,7 +44,10 @@ var turnRoutes = []route{
 	{
 		pattern: "POST /v1/resolve", endpoint: endpoint{(*Handler).resolve, pannier.Turn{}, pannier.Resolution{}},
 		id: "resolveTurn", summary: "Which skills are active in a turn, and their prompt. Emits turn_resolved.",
-		parameters: []parameter{query("verbose", "boolean", "Tells of every skill that is not active, named or not."), triedParameter},
+		parameters: []parameter{
+			query("verbose", "boolean", "Tells of every skill that is not active, named or not."),
+			triedParameter,
+		},
 	},
 	{
 		pattern: "POST /v1/find", endpoint: takes((*Handler).find),
@@ -67,8 +72,14 @@ var turnRoutes = []route{
 var findSchema = object{
 	"type": "object", "required": []string{"text"}, "additionalProperties": false,
 	"properties": object{
-		"text":  object{"type": "string", "minLength": 1, "maxLength": service.MaxFindBytes, "description": "A task, or a name."},
-		"limit": object{"type": "integer", "minimum": 0, "maximum": service.MaxFound, "description": "The most skills; 0 means 20."},
+		"text": object{
+			"type": "string", "minLength": 1, "maxLength": service.MaxFindBytes,
+			"description": "A task, or a name.",
+		},
+		"limit": object{
+			"type": "integer", "minimum": 0, "maximum": service.MaxFound,
+			"description": "The most skills; 0 means 20.",
+		},
 	},
 }
 
@@ -114,14 +125,17 @@ func (h *Handler) prompt(w http.ResponseWriter, r *http.Request, s *pannier.Snap
 		return h.writePrompt(w, r, s, asked, asJSON)
 	}
 	// What is left has no text from the disk in it, and there are only a few kinds of it.
-	shared, err := h.Shared.Of(s, h.Service.Contents.Version(), promptType(asJSON)+asked.Format, func() (answer.Encoded, error) {
-		a, err := h.Turns.Answer(r.Context(), s, asked)
-		if err != nil {
-			return answer.Encoded{}, err
-		}
-		defer a.Release()
-		return answer.New(a.AppendPrompt(nil, asJSON)), nil
-	})
+	shared, err := h.Shared.Of(
+		s, h.Service.Contents.Version(), promptType(asJSON)+asked.Format,
+		func() (answer.Encoded, error) {
+			a, err := h.Turns.Answer(r.Context(), s, asked)
+			if err != nil {
+				return answer.Encoded{}, err
+			}
+			defer a.Release()
+			return answer.New(a.AppendPrompt(nil, asJSON)), nil
+		},
+	)
 	if err != nil {
 		return err
 	}
@@ -152,7 +166,9 @@ func (h *Handler) turnPrompt(w http.ResponseWriter, r *http.Request, s *pannier.
 	return h.writePrompt(w, r, s, turn, Prefers(w, r, "application/json", "text/plain"))
 }
 
-func (h *Handler) writePrompt(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot, asked pannier.Turn, asJSON bool) error {
+func (h *Handler) writePrompt(
+	w http.ResponseWriter, r *http.Request, s *pannier.Snapshot, asked pannier.Turn, asJSON bool,
+) error {
 	a, err := h.Turns.Answer(r.Context(), s, asked)
 	if err != nil {
 		return err

@@ -30,7 +30,12 @@ func (c *conn) text(ctx context.Context, frame io.Reader) ([]byte, error) {
 	if err != nil || len(text) <= MaxFrame {
 		return text, err
 	}
-	c.end(ending{code: websocket.StatusMessageTooBig, reason: fmt.Sprintf("a text frame has more than %d bytes", MaxFrame)})
+	c.end(
+		ending{
+			code:   websocket.StatusMessageTooBig,
+			reason: fmt.Sprintf("a text frame has more than %d bytes", MaxFrame),
+		},
+	)
 	for err == nil { // until the peer has taken the reason in
 		if err = skip(frame); err == nil {
 			_, frame, err = c.socket.Reader(ctx)
@@ -73,7 +78,9 @@ func (c *conn) receiveBinary(ctx context.Context, frame io.Reader) error {
 func (c *conn) callBinary(frame io.Reader) (answer Notification, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			c.server.Logger.Error("what takes in binary frames panicked", "cause", cause, "stack", string(debug.Stack()))
+			c.server.Logger.Error(
+				"what takes in binary frames panicked", "cause", cause, "stack", string(debug.Stack()),
+			)
 			err = fmt.Errorf("a binary frame was not taken in: %v", cause)
 		}
 	}()

@@ -61,7 +61,9 @@ func sameSkills(before, after *pannier.Snapshot, but []pannier.PolicyKey) bool {
 		if a.Sum != b.Sum || a.Path != b.Path {
 			return false
 		}
-		_, found := slices.BinarySearchFunc(but, pannier.PolicyKey{Slug: a.Slug, SourceKind: a.SourceKind}, pannier.PolicyKey.Compare)
+		_, found := slices.BinarySearchFunc(
+			but, pannier.PolicyKey{Slug: a.Slug, SourceKind: a.SourceKind}, pannier.PolicyKey.Compare,
+		)
 		return found || a.State == b.State && a.Policy == b.Policy && slices.Equal(a.Reasons, b.Reasons)
 	})
 }

@@ -180,7 +180,9 @@ func (c *conn) read(ctx context.Context) {
 			c.calls.Go(func() {
 				defer func() { <-c.slots }()
 				f := decode(text)
-				if slices.ContainsFunc(f.calls, func(asked call) bool { return asked.fault == nil && c.server.Methods[asked.method].Changes }) {
+				if slices.ContainsFunc(f.calls, func(asked call) bool {
+					return asked.fault == nil && c.server.Methods[asked.method].Changes
+				}) {
 					c.changing.Add(1) // notifications of what the calls change follow their answer
 					defer c.queue.wake()
 					defer c.changing.Add(-1)
@@ -190,7 +192,10 @@ func (c *conn) read(ctx context.Context) {
 		default:
 			c.send(decode(text).answer(nil, func(refused call, dst []byte) []byte {
 				if refused.fault == nil {
-					refused.fault = newError(CodeServer, "rpc.too_many_calls", "too many calls of this connection are under way; ask again after an answer")
+					refused.fault = newError(
+						CodeServer, "rpc.too_many_calls",
+						"too many calls of this connection are under way; ask again after an answer",
+					)
 				}
 				return refused.refuse(refused.fault, dst)
 			}))
@@ -252,7 +257,8 @@ func (c *conn) writeText(ctx context.Context, text []byte) error {
 	c.writes.Add(1)
 	defer c.writes.Add(1)
 	slow := time.AfterFunc(writeTimeout, func() {
-		c.end(ending{websocket.StatusPolicyViolation, "a message was left unread for " + writeTimeout.String(), slowReader})
+		left := "a message was left unread for " + writeTimeout.String()
+		c.end(ending{websocket.StatusPolicyViolation, left, slowReader})
 	})
 	defer slow.Stop()
 	defer release(text)

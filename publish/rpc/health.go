@@ -135,7 +135,9 @@ func (h *skills) health(_ context.Context, s *pannier.Snapshot, p healthParams) 
 		limit = *p.AuditLimit
 	}
 	if limit < 1 || limit > maxAudit {
-		return nil, invalidParams(fmt.Sprintf("audit_limit is %d", limit), fmt.Sprintf("give a number from 1 to %d", maxAudit))
+		return nil, invalidParams(
+			fmt.Sprintf("audit_limit is %d", limit), fmt.Sprintf("give a number from 1 to %d", maxAudit),
+		)
 	}
 	chosen, err := selectTargets(uniqueSkills(s.Entries), p.Skills)
 	if err != nil {
@@ -207,10 +209,14 @@ func diagnostics(e *pannier.Entry) []dependency {
 	} {
 		for _, name := range kind.names {
 			status := "satisfied"
-			if slices.ContainsFunc(e.Problems, func(p pannier.Problem) bool { return p.Code == "unverified."+kind.reason && p.Subject == name }) {
+			if slices.ContainsFunc(e.Problems, func(p pannier.Problem) bool {
+				return p.Code == "unverified."+kind.reason && p.Subject == name
+			}) {
 				status = "unverified"
 			}
-			if !slices.ContainsFunc(e.Reasons, func(r pannier.Reason) bool { return r.Code == kind.reason && r.Subject == name }) {
+			if !slices.ContainsFunc(e.Reasons, func(r pannier.Reason) bool {
+				return r.Code == kind.reason && r.Subject == name
+			}) {
 				all = append(all, dependency{kinds[kind.reason], name, status, ""})
 			}
 		}
@@ -237,7 +243,9 @@ func findings(v *pannier.ScanVerdict) []finding {
 // trustGate returns what the trust of a skill allows: the settings ask the same for all that a skill does, and
 // runtime tools take more by their kinds.
 func (h *skills) trustGate(e *pannier.Entry) []gate {
-	blocked := slices.ContainsFunc(e.Reasons, func(r pannier.Reason) bool { return r.Code == pannier.ReasonTrustBlocked })
+	blocked := slices.ContainsFunc(e.Reasons, func(r pannier.Reason) bool {
+		return r.Code == pannier.ReasonTrustBlocked
+	})
 	var gates []gate
 	for _, kind := range []pannier.RuntimeToolKind{pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy} {
 		minimum := h.MinimumTrust

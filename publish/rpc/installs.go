@@ -114,7 +114,10 @@ func (h *skills) installSkill(ctx context.Context, _ *pannier.Snapshot, p instal
 		return nil, err
 	}
 	req.AllowMissing, req.Accept = p.AllowMissing, pannier.AcceptRequest{Rules: p.Accept, Reason: p.Reason}
-	return h.Service.InstallSeveral(ctx, pannier.InstallSeveral{InstallRequest: req, Items: items}, pannier.InstallSource{UploadID: p.Source.UploadID})
+	return h.Service.InstallSeveral(
+		ctx, pannier.InstallSeveral{InstallRequest: req, Items: items},
+		pannier.InstallSource{UploadID: p.Source.UploadID},
+	)
 }
 
 // maxItems bounds the items of an installation; an archive has no more skills.
@@ -122,13 +125,17 @@ const maxItems = 200
 
 func installItems(params []itemParam) ([]pannier.InstallItem, error) {
 	if len(params) > maxItems {
-		return nil, invalidParams(fmt.Sprintf("there are %d items, more than %d", len(params), maxItems), "install fewer at a time")
+		return nil, invalidParams(
+			fmt.Sprintf("there are %d items, more than %d", len(params), maxItems), "install fewer at a time",
+		)
 	}
 	var items []pannier.InstallItem
 	seen := map[string]bool{}
 	for _, p := range params {
 		if p.Path == nil || seen[*p.Path] {
-			return nil, invalidParams("an item has no path, or that of another", "give the paths of the results of a dry run, each once")
+			return nil, invalidParams(
+				"an item has no path, or that of another", "give the paths of the results of a dry run, each once",
+			)
 		}
 		seen[*p.Path] = true
 		item := pannier.InstallItem{
@@ -192,7 +199,8 @@ func (h *skills) installUpload(ctx context.Context, p archiveParams, req pannier
 	return installResult{
 		Status: result.Status, Audit: audited{result.AuditEntries},
 		Skill:  installed{s.Slug, s.SourceKind, s.Version, s.Fingerprint, trust(s.TrustLevel), s.InstallPath},
-		Issues: issues(result.Problems), DryRun: result.DryRun, Findings: result.Findings, Accepted: result.Accepted, Reasons: result.Reasons,
+		Issues: issues(result.Problems), DryRun: result.DryRun, Findings: result.Findings, Accepted: result.Accepted,
+		Reasons: result.Reasons,
 	}, nil
 }
 

@@ -95,9 +95,12 @@ func NewSkills(of Skills) *Server {
 			if m.long {
 				timeout = service.MaxToolCall
 			}
-			o.Methods[m.name] = Method{Changes: m.changes, Timeout: timeout, Answer: func(r *http.Request, params json.RawMessage) (any, error) {
-				return m.call(h, r, m, params)
-			}}
+			o.Methods[m.name] = Method{
+				Changes: m.changes, Timeout: timeout,
+				Answer: func(r *http.Request, params json.RawMessage) (any, error) {
+					return m.call(h, r, m, params)
+				},
+			}
 		}
 	}
 	if h.Service.Uploads != nil {
@@ -117,7 +120,9 @@ func (p inWorkspace) workspace() *string { return p.WorkspaceID }
 type callFunc func(h *skills, r *http.Request, m skillsMethod, params json.RawMessage) (any, error)
 
 // calls returns what calls a function with the newest snapshot and with parameters, which are read strictly.
-func calls[P interface{ workspace() *string }](answer func(*skills, context.Context, *pannier.Snapshot, P) (any, error)) callFunc {
+func calls[P interface{ workspace() *string }](
+	answer func(*skills, context.Context, *pannier.Snapshot, P) (any, error),
+) callFunc {
 	return func(h *skills, r *http.Request, m skillsMethod, params json.RawMessage) (any, error) {
 		var p P
 		if err := Params(params, &p); err != nil {
@@ -148,7 +153,10 @@ func (h *skills) checkWorkspace(id string) error {
 	case h.WorkspaceID:
 		return nil
 	}
-	return fault(CodeInvalidParams, notFound, fmt.Sprintf("unknown workspace %.100q", id), "leave it out, or use that of GET /v1/health")
+	return fault(
+		CodeInvalidParams, notFound, fmt.Sprintf("unknown workspace %.100q", id),
+		"leave it out, or use that of GET /v1/health",
+	)
 }
 
 func canChange(s *service.Service) bool { return s.Changes != nil }

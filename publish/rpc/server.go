@@ -114,7 +114,10 @@ func (s *Server) run(r *http.Request, f frame) []byte {
 	}
 	return f.answer(dst, func(c call, answers []byte) []byte {
 		if len(answers) > MaxAnswer && c.fault == nil {
-			c.fault = newError(CodeServer, "rpc.answer_too_large", fmt.Sprintf("the answers to this batch have more than %d bytes", MaxAnswer))
+			c.fault = newError(
+				CodeServer, "rpc.answer_too_large",
+				fmt.Sprintf("the answers to this batch have more than %d bytes", MaxAnswer),
+			)
 		}
 		return s.call(r, c, answers)
 	})

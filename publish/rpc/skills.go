@@ -69,12 +69,16 @@ func (h *skills) list(_ context.Context, s *pannier.Snapshot, p listParams) (any
 	of := service.Page{Cursor: p.Cursor}
 	if p.Limit != nil {
 		if of.Limit = *p.Limit; of.Limit < 1 || of.Limit > service.MaxPage {
-			return nil, invalidParams("limit is out of bounds", fmt.Sprintf("give a number from 1 to %d, or leave it out", service.MaxPage))
+			return nil, invalidParams(
+				"limit is out of bounds", fmt.Sprintf("give a number from 1 to %d, or leave it out", service.MaxPage),
+			)
 		}
 	} else if of.Cursor != "" {
 		return nil, invalidParams("cursor is given without limit", "give both, as in the call before")
 	}
-	with := service.Show{Problems: true, Policy: orTrue(p.IncludePolicy), Health: orTrue(p.IncludeHealth), Activity: p.IncludeActivity}
+	with := service.Show{
+		Problems: true, Policy: orTrue(p.IncludePolicy), Health: orTrue(p.IncludeHealth), Activity: p.IncludeActivity,
+	}
 	encode := func() (answer.Encoded, error) {
 		entries, paging, err := of.Of(uniqueSkills(s.Entries))
 		if err != nil {
@@ -82,10 +86,13 @@ func (h *skills) list(_ context.Context, s *pannier.Snapshot, p listParams) (any
 		}
 		var listed pannier.Entry
 		show := h.Service.Lister(s, with)
-		return answer.List(listResult{s.Version, s.Time.Unix(), paging, []item{}}, entries, answer.Each(func(e *pannier.Entry) any {
-			show(e, &listed)
-			return h.itemOf(&listed, with)
-		}))
+		return answer.List(
+			listResult{s.Version, s.Time.Unix(), paging, []item{}}, entries,
+			answer.Each(func(e *pannier.Entry) any {
+				show(e, &listed)
+				return h.itemOf(&listed, with)
+			}),
+		)
 	}
 	if with.Activity || of.Limit > 0 {
 		list, err := encode()

@@ -32,9 +32,12 @@ func (h *skills) registerTool(ctx context.Context, _ *pannier.Snapshot, p regist
 		return nil, invalidParams("a tool belongs to a WebSocket, and this is POST", "register it over GET /v1/rpc")
 	}
 	name := *p.Name
-	remove, err := h.Service.Tools.Register(service.ActorFrom(ctx).Owner(), name, func(ctx context.Context, arguments json.RawMessage) (pannier.ToolResult, error) {
-		return invoke(ctx, peer, name, arguments)
-	})
+	remove, err := h.Service.Tools.Register(
+		service.ActorFrom(ctx).Owner(), name,
+		func(ctx context.Context, arguments json.RawMessage) (pannier.ToolResult, error) {
+			return invoke(ctx, peer, name, arguments)
+		},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -60,11 +63,17 @@ func invoke(ctx context.Context, peer *Peer, name string, arguments json.RawMess
 		return pannier.ToolResult{}, &pannier.ToolError{Code: code, Message: message, Hint: hint}
 	}
 	if said, ok := errors.AsType[*PeerError](err); ok {
-		return failed(pannier.ToolFailed, "the agent answered: "+pannier.Truncate(said.Message, 1000), "see the log of the agent")
+		return failed(
+			pannier.ToolFailed, "the agent answered: "+pannier.Truncate(said.Message, 1000),
+			"see the log of the agent",
+		)
 	}
 	switch {
 	case errors.Is(err, ErrPeerGone):
-		return failed(pannier.ToolRunnerGone, "the agent closed the connection that had registered "+name, "retry when the agent is connected again")
+		return failed(
+			pannier.ToolRunnerGone, "the agent closed the connection that had registered "+name,
+			"retry when the agent is connected again",
+		)
 	case errors.Is(err, ErrPeerFull):
 		return failed(pannier.ToolBusy, err.Error(), "retry when one has ended")
 	case err != nil:
@@ -72,11 +81,16 @@ func invoke(ctx context.Context, peer *Peer, name string, arguments json.RawMess
 	}
 	var answer invoked
 	if err := Params(text, &answer); err != nil {
-		return failed(pannier.ToolFailed, "the agent answered with something else than {\"output\": \"…\"}", "see the log of the agent")
+		return failed(
+			pannier.ToolFailed, "the agent answered with something else than {\"output\": \"…\"}",
+			"see the log of the agent",
+		)
 	}
 	result := pannier.ToolResult{OK: answer.OK == nil || *answer.OK, Output: answer.Output}
 	if !result.OK {
-		result.Error = &pannier.ToolError{Code: pannier.ToolFailed, Message: "the tool of the agent failed", Hint: "see its output"}
+		result.Error = &pannier.ToolError{
+			Code: pannier.ToolFailed, Message: "the tool of the agent failed", Hint: "see its output",
+		}
 	}
 	return result, nil
 }

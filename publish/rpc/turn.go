@@ -34,7 +34,9 @@ func (h *skills) prompt(ctx context.Context, s *pannier.Snapshot, p turnParams) 
 	return h.turn(ctx, s, p, func(a *turn.Answer, dst []byte) []byte { return a.AppendPrompt(dst, true) })
 }
 
-func (h *skills) turn(ctx context.Context, s *pannier.Snapshot, p turnParams, render func(*turn.Answer, []byte) []byte) (any, error) {
+func (h *skills) turn(
+	ctx context.Context, s *pannier.Snapshot, p turnParams, render func(*turn.Answer, []byte) []byte,
+) (any, error) {
 	asked, err := h.Turns.Complete(p.Turn)
 	if err != nil {
 		return nil, err
@@ -103,7 +105,9 @@ func (h *skills) read(ctx context.Context, s *pannier.Snapshot, p readParams) (a
 		limit = min(*p.MaxChars, maxReadChars)
 	}
 	if limit < 1 || p.Offset < 0 {
-		return nil, invalidParams("max_chars is less than 1, or offset less than 0", "offset is the next_offset of the part before")
+		return nil, invalidParams(
+			"max_chars is less than 1, or offset less than 0", "offset is the next_offset of the part before",
+		)
 	}
 	e, err := h.Service.InstructionsOf(ctx, s, func(s *pannier.Snapshot) (*pannier.Entry, error) {
 		slug, err := resolveName(s, p.Slug, p.SourceKind)
@@ -121,7 +125,9 @@ func (h *skills) read(ctx context.Context, s *pannier.Snapshot, p readParams) (a
 		RelativePaths: "relative paths in the body are below skill_asset_root",
 	}
 	if orTrue(p.IncludeMetadata) {
-		result.readMetadata = &readMetadata{e.Name, e.Description, h.Service.Contents.Fingerprint(e.Skill), e.Digest, e.SourceKind}
+		result.readMetadata = &readMetadata{
+			e.Name, e.Description, h.Service.Contents.Fingerprint(e.Skill), e.Digest, e.SourceKind,
+		}
 	}
 	chars := []rune(e.Body)
 	result.TotalChars = len(chars)
@@ -139,7 +145,8 @@ func (h *skills) read(ctx context.Context, s *pannier.Snapshot, p readParams) (a
 // over another by being called like it.
 func resolveName(s *pannier.Snapshot, name string, kind pannier.SourceKind) (string, error) {
 	ref := strings.TrimPrefix(strings.TrimSpace(name), "$")
-	if before, after, ok := strings.Cut(ref, ":"); ok && slices.Contains(pannier.SourceKinds(), pannier.SourceKind(before)) {
+	if before, after, ok := strings.Cut(ref, ":"); ok &&
+		slices.Contains(pannier.SourceKinds(), pannier.SourceKind(before)) {
 		kind, ref = pannier.SourceKind(before), after
 	}
 	if strings.TrimSpace(ref) == "" {

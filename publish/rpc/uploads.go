@@ -33,7 +33,10 @@ type uploadStarted struct {
 func (h *skills) uploadStart(ctx context.Context, _ *pannier.Snapshot, p uploadStartParams) (any, error) {
 	sum, ok := parseSHA256(p.SHA256)
 	if !ok {
-		return nil, &pannier.Refusal{Code: "upload.digest", Message: "invalid sha256", Hint: "give that of the archive in 64 lower-case hexadecimal digits"}
+		return nil, &pannier.Refusal{
+			Code: "upload.digest", Message: "invalid sha256",
+			Hint: "give that of the archive in 64 lower-case hexadecimal digits",
+		}
 	}
 	up := pannier.UploadStart{FileName: p.FileName, Format: p.Format, Size: p.Size, SHA256: sum}
 	if p.UnpackedHint != nil {
@@ -44,7 +47,10 @@ func (h *skills) uploadStart(ctx context.Context, _ *pannier.Snapshot, p uploadS
 		return nil, err
 	}
 	l := h.Service.Uploads.Limits()
-	return uploadStarted{started.ID, min(l.RecommendedChunk, l.MaxChunk), l.MaxChunk, l.MaxCompressed, l.MaxUnpacked, started.ExpiresAt.Unix()}, nil
+	return uploadStarted{
+		started.ID, min(l.RecommendedChunk, l.MaxChunk), l.MaxChunk, l.MaxCompressed, l.MaxUnpacked,
+		started.ExpiresAt.Unix(),
+	}, nil
 }
 
 type uploadParams struct {
@@ -53,10 +59,16 @@ type uploadParams struct {
 }
 
 // withUpload returns what does something with an upload of the client.
-func withUpload(do func(service.Uploads, context.Context, string, string) (pannier.Upload, error), show func(pannier.Upload) any) callFunc {
+func withUpload(
+	do func(service.Uploads, context.Context, string, string) (pannier.Upload, error), show func(pannier.Upload) any,
+) callFunc {
 	return calls(func(h *skills, ctx context.Context, _ *pannier.Snapshot, p uploadParams) (any, error) {
 		if p.UploadID == "" {
-			return nil, &pannier.Refusal{Code: "upload.id", Message: "upload_id is empty", Hint: "give that of skills/upload/start"}
+			return nil, &pannier.Refusal{
+				Code:    "upload.id",
+				Message: "upload_id is empty",
+				Hint:    "give that of skills/upload/start",
+			}
 		}
 		up, err := do(h.Service.Uploads, ctx, service.ActorFrom(ctx).Owner(), p.UploadID)
 		if err != nil {
@@ -93,7 +105,9 @@ var (
 	abortUpload = withUpload(service.Uploads.Abort, func(up pannier.Upload) any { return upload{up.ID, up.Status} })
 	// showUpload is skills/upload/status: a client that reconnects continues at next_offset.
 	showUpload = withUpload(service.Uploads.Status, func(up pannier.Upload) any {
-		return uploadState{upload{up.ID, up.Status}, up.FileName, up.Received, up.Received, up.Size, up.ExpiresAt.Unix()}
+		return uploadState{
+			upload{up.ID, up.Status}, up.FileName, up.Received, up.Received, up.Size, up.ExpiresAt.Unix(),
+		}
 	})
 )
 
@@ -151,5 +165,8 @@ func (h *skills) chunkFault(r *http.Request, c pannier.UploadChunk, next int64, 
 		failed = h.errorOf(r, err)
 	}
 	details := failed.Data.Details
-	return Notification{Method: "skills/upload/chunk_error", Params: chunkFault{c.UploadID, c.Offset, failed.Data.Code, details.Code, details.Error, next}}
+	return Notification{
+		Method: "skills/upload/chunk_error",
+		Params: chunkFault{c.UploadID, c.Offset, failed.Data.Code, details.Code, details.Error, next},
+	}
 }

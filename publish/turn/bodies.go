@@ -108,7 +108,9 @@ func (t *Turns) bodies(ctx context.Context, turn pannier.Turn, settle bool, into
 
 // resources reads the links and examples of the skills that have a body, by slug. What cannot be read is left out,
 // and counts as incomplete.
-func (t *Turns) resources(ctx context.Context, s *pannier.Snapshot, format string, bodies map[string]string) (map[string]pannier.Resources, error) {
+func (t *Turns) resources(
+	ctx context.Context, s *pannier.Snapshot, format string, bodies map[string]string,
+) (map[string]pannier.Resources, error) {
 	if t.Resources == nil || !prompt.NeedsBodies(format) {
 		return nil, nil
 	}

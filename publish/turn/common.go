@@ -68,7 +68,9 @@ func (t *common) automaticIn(runtime string) *automatic {
 		made.tools = append(made.tools, keptTool{tool, appendTool(nil, tool)})
 	}
 	for i := range r.ExcludedTools {
-		made.without.add(r.ExcludedTools[i].Skill, func(dst []byte) []byte { return appendTool(dst, &r.ExcludedTools[i]) })
+		made.without.add(
+			r.ExcludedTools[i].Skill, func(dst []byte) []byte { return appendTool(dst, &r.ExcludedTools[i]) },
+		)
 	}
 	made.recorded = recordedTools(r.ExcludedTools)
 	t.mu.Lock()
@@ -174,7 +176,9 @@ func (a *Answer) resolve(t *common, turn pannier.Turn) {
 	a.automatic = t.automaticIn(turn.Runtime)
 	a.spans = a.automatic.rest(a.Active, a.spans)
 	a.Tools = slices.DeleteFunc(a.Tools, func(t pannier.ListedTool) bool { return a.automatic.has(t.Skill) })
-	a.ExcludedTools = slices.DeleteFunc(a.ExcludedTools, func(t pannier.ExcludedTool) bool { return a.automatic.has(t.Skill) })
+	a.ExcludedTools = slices.DeleteFunc(
+		a.ExcludedTools, func(t pannier.ExcludedTool) bool { return a.automatic.has(t.Skill) },
+	)
 }
 
 // maxSpareBytes bounds the body that is kept for the next answer.

@@ -102,7 +102,10 @@ func (t *Turns) emitWidened(tools pannier.AllowedTools) (emitted int) {
 	for _, slug := range tools.WidenedBy[:min(len(tools.WidenedBy), maxTurnInvoked)] {
 		if !t.Events.Emit(pannier.EventSkillWarning, pannier.SkillWarning{
 			Name: slug, Kind: kindToolsWidened,
-			Detail: fmt.Sprintf("the skill adds to the tools of a turn, as policy lets it (profile %s)", cmp.Or(tools.Profile, pannier.ProfileDefault)),
+			Detail: fmt.Sprintf(
+				"the skill adds to the tools of a turn, as policy lets it (profile %s)",
+				cmp.Or(tools.Profile, pannier.ProfileDefault),
+			),
 		}) {
 			break
 		}
@@ -174,7 +177,8 @@ func (a *Answer) event(turn pannier.Turn) pannier.TurnResolved {
 		}
 		s.Slug = cutText(s.Slug, pannier.MaxTurnSlugBytes)
 		for _, r := range against[:min(len(against), pannier.MaxTurnCodes)] {
-			s.Codes, s.Subjects = append(s.Codes, r.Code), append(s.Subjects, cutText(r.Subject, pannier.MaxTurnSlugBytes))
+			s.Codes = append(s.Codes, r.Code)
+			s.Subjects = append(s.Subjects, cutText(r.Subject, pannier.MaxTurnSlugBytes))
 		}
 		e.Skills = append(e.Skills, s)
 	}

@@ -64,11 +64,15 @@ func New(o Options) *Turns {
 			return true
 		}
 	}
-	t := &Turns{Options: o, sampler: &sampler{perMinute: o.Events.PerMinute, credit: float64(o.Events.PerMinute)}, duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "pannier_resolve_duration_seconds", Help: "How long it took to resolve a turn and to render its prompt.", Buckets: buckets,
-	}), recorded: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "pannier_turns_total", Help: "Turns that were answered, by whether their events were recorded.",
-	}, []string{"recorded"})}
+	t := &Turns{
+		Options: o, sampler: &sampler{perMinute: o.Events.PerMinute, credit: float64(o.Events.PerMinute)},
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "pannier_resolve_duration_seconds", Help: "How long it took to resolve a turn and to render its prompt.", Buckets: buckets,
+		}),
+		recorded: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pannier_turns_total", Help: "Turns that were answered, by whether their events were recorded.",
+		}, []string{"recorded"}),
+	}
 	for _, recorded := range []bool{true, false} {
 		t.recorded.WithLabelValues(strconv.FormatBool(recorded))
 	}
@@ -98,7 +102,10 @@ func (t *Turns) commonOf(s *pannier.Snapshot) *common {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.newest == nil || t.newest.snapshot != s {
-		t.newest = &common{resolve: t.Resolve, permit: t.Service.PermitTool, snapshot: s, used: &t.Service.Activity, sections: prompt.NewRenderer(s, t.AgentWorkspace)}
+		t.newest = &common{
+			resolve: t.Resolve, permit: t.Service.PermitTool, snapshot: s, used: &t.Service.Activity,
+			sections: prompt.NewRenderer(s, t.AgentWorkspace),
+		}
 	}
 	return t.newest
 }
@@ -111,7 +118,9 @@ func (t *Turns) Complete(turn pannier.Turn) (pannier.Turn, error) {
 
 func checkTurn(turn pannier.Turn) error {
 	if f := turn.Format; f != "" && !slices.Contains(prompt.Formats(), f) {
-		return invalid("format", fmt.Sprintf("unknown prompt format %q", f), "give one of "+strings.Join(prompt.Formats(), ", "))
+		return invalid(
+			"format", fmt.Sprintf("unknown prompt format %q", f), "give one of "+strings.Join(prompt.Formats(), ", "),
+		)
 	}
 	if n := turn.Limits.MaxChars; n != nil && *n < 0 {
 		return invalid("max_chars", "max_chars is less than 0", "give 0 for no limit")
@@ -140,10 +149,15 @@ func checkTurn(turn pannier.Turn) error {
 // checkList refuses a list that has too many items, or too long ones: the resolver would leave them out silently.
 func checkList(name string, list []string, items, bytes int) error {
 	if len(list) > items {
-		return invalid(name, fmt.Sprintf("%s has %d items, more than %d", name, len(list), items), "send those that the turn is about")
+		return invalid(
+			name, fmt.Sprintf("%s has %d items, more than %d", name, len(list), items),
+			"send those that the turn is about",
+		)
 	}
 	if slices.ContainsFunc(list, func(text string) bool { return len(text) > bytes }) {
-		return invalid(name, fmt.Sprintf("%s has a text of more than %d bytes", name, bytes), "leave it out, or shorten it")
+		return invalid(
+			name, fmt.Sprintf("%s has a text of more than %d bytes", name, bytes), "leave it out, or shorten it",
+		)
 	}
 	return nil
 }
