@@ -49,7 +49,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestDeniedChangesAreAuditedOnce: one entry for each client and request in an hour, and those that are left out are counted.
+// TestDeniedChangesAreAuditedOnce: one entry for each client and request in an hour, and those that are left out are
+// counted.
 func TestDeniedChangesAreAuditedOnce(t *testing.T) {
 	kept := &log{}
 	s := service.New(service.Options{Audit: kept})

@@ -175,8 +175,8 @@ func (c *core) resources(ctx context.Context, s *pannier.Skill) (pannier.Resourc
 	return c.loader.Resources(ctx, s)
 }
 
-// processBatches takes in one batch after the other until ctx is done. The first scan runs while directories are armed. What
-// changes between the two is found by the start batch, which follows the arming.
+// processBatches takes in one batch after the other until ctx is done. The first scan runs while directories are
+// armed. What changes between the two is found by the start batch, which follows the arming.
 func (c *core) processBatches(ctx context.Context) {
 	c.processBatch(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerStart, Since: time.Now()})
 	for {
@@ -240,8 +240,8 @@ func isDone(closed <-chan struct{}) bool {
 	}
 }
 
-// isReady reports whether all of the workspace is watched and the journal has the first catalog, so that no event about a turn of a
-// client that waits for this comes before it.
+// isReady reports whether all of the workspace is watched and the journal has the first catalog, so that no event
+// about a turn of a client that waits for this comes before it.
 func (c *core) isReady() bool { return c.watched() && c.scans.reported.Load() }
 
 // awaitWatched waits until all of the workspace is watched, or ctx is done.
@@ -252,8 +252,8 @@ func (c *core) awaitWatched(ctx context.Context) {
 	}
 }
 
-// touchedEvery is the least time between two requests of [core.fingerprintTouched]. Under enforce a changed script is to block its
-// skill within a second.
+// touchedEvery is the least time between two requests of [core.fingerprintTouched]. Under enforce a changed script is
+// to block its skill within a second.
 const touchedEvery = 500 * time.Millisecond
 
 // fingerprintTouched has fingerprints computed where files of skills changed that no scan of the catalog shows.
@@ -320,8 +320,8 @@ func (c *core) report(before, s *pannier.Snapshot) {
 	}
 }
 
-// isPassing reports whether an update shows nothing that is new to those who know the announced catalog: a removed skill that is
-// kept for delete_grace, or its return. The snapshot at the end of the grace is announced.
+// isPassing reports whether an update shows nothing that is new to those who know the announced catalog: a removed
+// skill that is kept for delete_grace, or its return. The snapshot at the end of the grace is announced.
 func isPassing(update pannier.CatalogUpdated, s *pannier.Snapshot, announced pannier.Digest) bool {
 	if announced.IsZero() || len(update.Added)+len(update.Changed)+len(update.Removed) > 0 {
 		return false
@@ -336,9 +336,9 @@ func isWorkspaceKnown(s *pannier.Snapshot) bool {
 	})
 }
 
-// offer hands the card of a snapshot to the platforms. While not all is known of the workspace that a card describes, it
-// must not take the place of what the platform holds; nor must one without the skills that are not read yet, where scans are
-// enforced, or one of a first scan that goes on while directories are armed.
+// offer hands the card of a snapshot to the platforms. While not all is known of the workspace that a card describes,
+// it must not take the place of what the platform holds; nor must one without the skills that are not read yet, where
+// scans are enforced, or one of a first scan that goes on while directories are armed.
 func (c *core) offer(s *pannier.Snapshot) {
 	if !isWorkspaceKnown(s) || !isDone(c.contents.FirstRead()) || !c.watched() {
 		return

@@ -43,8 +43,8 @@ type DirectoryOptions struct {
 	Policies map[pannier.PolicyKey]pannier.PolicyEntry
 	// Emit receives the events of requests to the handler, of every turn with its text; optional.
 	Emit func(pannier.EventType, any)
-	// Brief reads the files only of skills that lack a description. The digests, and what depends on tools, are then not those of a
-	// sidecar.
+	// Brief reads the files only of skills that lack a description. The digests, and what depends on tools, are then
+	// not those of a sidecar.
 	Brief bool
 }
 
@@ -85,8 +85,8 @@ func newDirectoryHandler(o api.Options) *api.Handler {
 	return api.New(o)
 }
 
-// ChangeDirectory opens a workspace for changes while no sidecar runs for it. It holds the state of the workspace until end is
-// called, as a sidecar does, so that changes are audited and no sidecar starts meanwhile.
+// ChangeDirectory opens a workspace for changes while no sidecar runs for it. It holds the state of the workspace
+// until end is called, as a sidecar does, so that changes are audited and no sidecar starts meanwhile.
 func ChangeDirectory(ctx context.Context, s config.Settings, environ []string, open Changes, log hclog.Logger) (h *api.Handler, end func(), err error) {
 	reg := prometheus.NewRegistry()
 	state, err := openStateDir(s, false, open, reg, log)

@@ -33,15 +33,16 @@ type engine struct {
 	registry     *registry.Registry
 	resolver     *resolve.Resolver // keeps one index of words for turns and searches
 	cards        cardCache
-	// onWorkspaceChange receives what changed in config.yaml and the files of the system prompt since the last scan; optional.
+	// onWorkspaceChange receives what changed in config.yaml and the files of the system prompt since the last scan;
+	// optional.
 	onWorkspaceChange func(pannier.WorkspaceChanged)
 	// onEnvironmentChange receives a new environment that skills are judged by; optional.
 	onEnvironmentChange func(pannier.Environment)
 	// loaderSet is the loader's watch set of the last scan. deepDirs adds directories inside of skills; optional.
 	loaderSet pannier.WatchSet
 	deepDirs  func() []string
-	// running is the workspace that the agent is taken to run with, as it was at the first scan with a config.yaml or when the agent
-	// last reported its environment; latest is as it was at the last scan.
+	// running is the workspace that the agent is taken to run with, as it was at the first scan with a config.yaml or
+	// when the agent last reported its environment; latest is as it was at the last scan.
 	running, latest atomic.Pointer[pannier.Workspace]
 }
 
@@ -118,8 +119,8 @@ func (e *engine) scanAll(ctx context.Context) (*pannier.Snapshot, error) {
 	return s, err
 }
 
-// scanAllWithContents scans everything and reads the files of the skills, which a sidecar does in the background. brief reads only
-// those of skills that lack a description.
+// scanAllWithContents scans everything and reads the files of the skills, which a sidecar does in the background.
+// brief reads only those of skills that lack a description.
 func (e *engine) scanAllWithContents(ctx context.Context, brief bool) (*pannier.Snapshot, error) {
 	s, err := e.scanAll(ctx)
 	if err != nil {
@@ -133,7 +134,8 @@ func (e *engine) scanAllWithContents(ctx context.Context, brief bool) (*pannier.
 	return e.registry.Rejudge(), nil
 }
 
-// setContents has skills judged by what was found in their files, and by no verdict. Where scans are enforced, they are pending.
+// setContents has skills judged by what was found in their files, and by no verdict. Where scans are enforced, they
+// are pending.
 func (e *engine) setContents(found map[string]pannier.Contents) {
 	judge := contents.JudgeFound(found, e.settings.Scan == config.ScanEnforce)
 	e.registry.Prepare(func(in *registry.Inputs) { in.Judges = []func() registry.Judge{func() registry.Judge { return judge }} })
@@ -148,8 +150,8 @@ func (e *engine) restartNeeded() []pannier.Problem {
 	return config.RestartNeeded(*running, *latest)
 }
 
-// setEnvironment takes in what the agent put, and returns the snapshot that shows it. An agent reports when it has started, so it
-// runs with the config.yaml of now.
+// setEnvironment takes in what the agent put, and returns the snapshot that shows it. An agent reports when it has
+// started, so it runs with the config.yaml of now.
 func (e *engine) setEnvironment(env pannier.Environment) *pannier.Snapshot {
 	e.environments.set(env)
 	s := e.registry.Update(func(in *registry.Inputs) {
@@ -223,8 +225,9 @@ func toolTrust(t config.Tools) func(pannier.RuntimeToolKind) pannier.Trust {
 	return func(pannier.RuntimeToolKind) pannier.Trust { return t.Trust }
 }
 
-// openToolsProblems reports that skills may add to the tools of an agent, where policy allows it. A reader of the workspace has to
-// see that later. It is part of the snapshot, so that turns which are resolved by other rules have another digest.
+// openToolsProblems reports that skills may add to the tools of an agent, where policy allows it. A reader of the
+// workspace has to see that later. It is part of the snapshot, so that turns which are resolved by other rules have
+// another digest.
 func (e *engine) openToolsProblems() []pannier.Problem {
 	if e.settings.Policy.Profile != pannier.ProfileFullAuto {
 		return nil

@@ -28,7 +28,8 @@ func unknown(id, method string) string {
 	return fault(id, -32601, "rpc.method_not_found", "unknown method "+strconv.Quote(method))
 }
 
-// TestAnswers has the exact answer to every sort of text, sound or not. The sections named are those of the specification.
+// TestAnswers has the exact answer to every sort of text, sound or not. The sections named are those of the
+// specification.
 func TestAnswers(t *testing.T) {
 	const nothing = "a call has jsonrpc, id, method and params, and nothing else"
 	s := rpc.New(options(nil))

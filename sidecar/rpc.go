@@ -20,8 +20,8 @@ func (c *core) rpc(o api.Options) *rpc.Server {
 	})
 }
 
-// modified returns when the SKILL.md of a skill was last written, or the directory of one that has none. The zero time is
-// not known.
+// modified returns when the SKILL.md of a skill was last written, or the directory of one that has none. The zero
+// time is not known.
 func (c *core) modified(s *pannier.Skill) time.Time {
 	path := filepath.FromSlash(s.FilePath())
 	if !filepath.IsAbs(path) {
