@@ -88,11 +88,16 @@ func (c *core) run(ctx context.Context, all *tasks, hangups <-chan os.Signal) {
 	}
 }
 
-func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg prometheus.Registerer, log hclog.Logger) (*core, error) {
+func newCore(
+	ctx context.Context, opts Options, state *stateDir, to remote, reg prometheus.Registerer, log hclog.Logger,
+) (*core, error) {
 	s := opts.Settings
 	o := state.registryOptions()
 	o.Registerer = reg
-	c := &core{engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: state, scanMetrics: newScanMetrics(reg), stats: newStats()}
+	c := &core{
+		engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: state,
+		scanMetrics: newScanMetrics(reg), stats: newStats(),
+	}
 	c.scans.done = make(chan struct{}, 1)
 	memory.Limit()
 	c.loader.Restore(state.parsed.read(), state.parsed.key)
@@ -130,7 +135,8 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 // handler composes what the socket answers with.
 func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Options) (*api.Handler, error) {
 	so := c.serviceOptions()
-	so.Rescan, so.Emit, so.Audit, so.Logger, so.Registerer = c.rescan, c.events.Emit, c.state.changes.Audit, c.log.Named("api"), reg
+	so.Rescan, so.Emit, so.Audit = c.rescan, c.events.Emit, c.state.changes.Audit
+	so.Logger, so.Registerer = c.log.Named("api"), reg
 	so.Rights = service.Rights{WriteUIDs: c.settings.Socket.WriteUIDs, CallUIDs: c.settings.Tools.CallUIDs}
 	so.Uploads = c.changes.Uploads
 	decides := service.New(so)
@@ -215,7 +221,10 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 	if took > slowScan {
 		level = hclog.Warn
 	}
-	c.log.Log(level, "scanned", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
+	c.log.Log(
+		level, "scanned", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed,
+		"took", took,
+	)
 	if changed || len(b.Dirs) > 0 {
 		c.filesChanged()
 	}
@@ -352,6 +361,8 @@ func newMetricsRegistry(b Build) *prometheus.Registry {
 		Name: "pannier_build_info", Help: "Always 1; the labels tell which build runs.",
 	}, []string{"version", "goversion"})
 	build.WithLabelValues(b.Version, runtime.Version()).Set(1)
-	reg.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reg.MustRegister(
+		build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
 	return reg
 }

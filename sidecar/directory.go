@@ -71,7 +71,10 @@ func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) 
 	}
 	rules := h.turnRules()
 	return &Directory{
-		Handler: newDirectoryHandler(api.Options{Service: decides, Turns: turn.New(turns), Reports: api.Reports{Card: h.card}}), Service: decides, Snapshot: s, Rules: h.rules, Resources: h.loader.Resources, Tools: rules.Tools,
+		Handler: newDirectoryHandler(api.Options{
+			Service: decides, Turns: turn.New(turns), Reports: api.Reports{Card: h.card},
+		}),
+		Service: decides, Snapshot: s, Rules: h.rules, Resources: h.loader.Resources, Tools: rules.Tools,
 		Fingerprint: func(ctx context.Context, s *pannier.Skill) (pannier.Digest, error) {
 			return contents.FingerprintOf(ctx, h.rules, s)
 		},
@@ -87,13 +90,18 @@ func newDirectoryHandler(o api.Options) *api.Handler {
 
 // ChangeDirectory opens a workspace for changes while no sidecar runs for it. It holds the state of the workspace
 // until end is called, as a sidecar does, so that changes are audited and no sidecar starts meanwhile.
-func ChangeDirectory(ctx context.Context, s config.Settings, environ []string, open Changes, log hclog.Logger) (h *api.Handler, end func(), err error) {
+func ChangeDirectory(
+	ctx context.Context, s config.Settings, environ []string, open Changes, log hclog.Logger,
+) (h *api.Handler, end func(), err error) {
 	reg := prometheus.NewRegistry()
 	state, err := openStateDir(s, false, open, reg, log)
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &core{engine: newEngine(s, environ, state.registryOptions()), log: log, state: state, platforms: &publishers{}, stats: newStats()}
+	c := &core{
+		engine: newEngine(s, environ, state.registryOptions()), log: log, state: state, platforms: &publishers{},
+		stats: newStats(),
+	}
 	c.events = state.newEvents(s.WorkspaceID, c.registry.Current)
 	look := func(ctx context.Context, _ ...string) (*pannier.Snapshot, error) { return c.scanAll(ctx) }
 	err = c.openChanges(ctx, reg, look)

@@ -71,7 +71,8 @@ const maxReads = 4
 // reload takes in what a batch points to and returns the snapshot that follows, and what wants watching. It fails only
 // when ctx is done. It is for one caller at a time.
 func (e *engine) reload(ctx context.Context, b pannier.Batch) (*pannier.Snapshot, pannier.WatchSet, error) {
-	paced := b.Trigger != pannier.TriggerStart && b.Trigger != pannier.TriggerManual && len(b.OwnChanges) == 0 // not asked for: its card may wait
+	// The card of what was not asked for may wait.
+	paced := b.Trigger != pannier.TriggerStart && b.Trigger != pannier.TriggerManual && len(b.OwnChanges) == 0
 	var catalog pannier.Catalog
 	var workspace pannier.Workspace
 	for try := 1; try == 1 || try <= maxReads && !e.loader.Steady(); try++ { // until both belong together
@@ -83,7 +84,10 @@ func (e *engine) reload(ctx context.Context, b pannier.Batch) (*pannier.Snapshot
 		b.Full = true
 	}
 	fileProblems, reported := e.environments.readFile()
-	workspace.Problems = slices.Concat(workspace.Problems, config.Misplaced(e.rules), fileProblems, e.openToolsProblems(), e.unread.problems(catalog, workspace))
+	workspace.Problems = slices.Concat(
+		workspace.Problems, config.Misplaced(e.rules), fileProblems, e.openToolsProblems(),
+		e.unread.problems(catalog, workspace),
+	)
 	if running := e.running.Load(); running == nil || running.Fields == nil || reported {
 		e.running.Store(&workspace)
 	}
@@ -138,7 +142,9 @@ func (e *engine) scanAllWithContents(ctx context.Context, brief bool) (*pannier.
 // are pending.
 func (e *engine) setContents(found map[string]pannier.Contents) {
 	judge := contents.JudgeFound(found, e.settings.Scan == config.ScanEnforce)
-	e.registry.Prepare(func(in *registry.Inputs) { in.Judges = []func() registry.Judge{func() registry.Judge { return judge }} })
+	e.registry.Prepare(
+		func(in *registry.Inputs) { in.Judges = []func() registry.Judge{func() registry.Judge { return judge }} },
+	)
 }
 
 // restartNeeded returns which changes of config.yaml the agent has not taken in.
@@ -199,7 +205,9 @@ func (e *engine) turnOptions(decides *service.Service) turn.Options {
 	return turn.Options{
 		Service: decides, Resolve: e.resolver.Resolve, Resources: e.loader.Resources, AgentWorkspace: e.agentWorkspace(),
 		Format: e.settings.Prompt.Format, MaxChars: e.settings.Prompt.MaxChars,
-		Events: turn.Events{PerMinute: e.settings.TurnEvents.PerMinute, Text: e.settings.TurnEvents.Text, Mask: scan.MaskSecrets},
+		Events: turn.Events{
+			PerMinute: e.settings.TurnEvents.PerMinute, Text: e.settings.TurnEvents.Text, Mask: scan.MaskSecrets,
+		},
 	}
 }
 
