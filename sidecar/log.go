@@ -30,19 +30,16 @@ type sidecarLog struct {
 	lines *logpipe.Writer
 }
 
-func openLog(to io.Writer, newLogger func(io.Writer) hclog.Logger) *sidecarLog {
+func openLog(to io.Writer, reg prometheus.Registerer, newLogger func(io.Writer) hclog.Logger) *sidecarLog {
 	out := logpipe.New(logpipe.Options{To: to, MaxBytes: maxLogBacklog, Told: func(dropped uint64) []byte {
 		var line bytes.Buffer
 		newLogger(&line).Warn("log lines were dropped because the reader of the log is too slow", "lines", dropped)
 		return line.Bytes()
 	}})
-	return &sidecarLog{Logger: newLogger(out), lines: out}
-}
-
-func (l *sidecarLog) register(reg prometheus.Registerer) {
 	reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "pannier_log_dropped_lines_total", Help: "Log lines that were dropped because the reader of the log was too slow, or that could not be written.",
-	}, func() float64 { return float64(l.lines.Dropped()) }))
+	}, func() float64 { return float64(out.Dropped()) }))
+	return &sidecarLog{Logger: newLogger(out), lines: out}
 }
 
 // end flushes the log and returns err. If the log cannot be flushed in time, the error has no message: its reader would not

@@ -130,8 +130,8 @@ func New(o Options) (*Sidecar, error) {
 			}
 		}
 	}
-	s := &Sidecar{Options: o, log: openLog(o.LogTo, o.NewLogger), reg: newMetricsRegistry(o.Build)}
-	s.log.register(s.reg)
+	reg := newMetricsRegistry(o.Build)
+	s := &Sidecar{Options: o, log: openLog(o.LogTo, reg, o.NewLogger), reg: reg}
 	var err error
 	// Not cancelable: a cancelled listen would be reported as a failure; Run handles its context.
 	if s.listeners, err = openListeners(context.Background(), o, s.log); err != nil {

@@ -27,10 +27,6 @@ type waiter struct {
 	ready chan struct{} // closed once the call may run
 }
 
-func newSchedule(limit int) *schedule {
-	return &schedule{max: max(1, limit), held: map[string]bool{}}
-}
-
 // acquire waits for the turn of a call. An empty key is none. release has to be called after it.
 func (s *schedule) acquire(ctx context.Context, key string) (release func(), err error) {
 	s.mu.Lock()

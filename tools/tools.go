@@ -130,7 +130,7 @@ func New(o Options) *Service {
 	}
 	o.Logger = cmp.Or(o.Logger, hclog.NewNullLogger())
 	return &Service{
-		Options: o, schedule: newSchedule(o.MaxCalls), metrics: newMetrics(o.Registerer),
+		Options: o, schedule: &schedule{max: max(1, o.MaxCalls), held: map[string]bool{}}, metrics: newMetrics(o.Registerer),
 		running: map[callKey]context.CancelFunc{}, agents: map[string]*agentTool{},
 	}
 }

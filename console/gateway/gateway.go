@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"strings"
@@ -80,10 +81,12 @@ func New(ctx context.Context, o Options) (*Gateway, pannier.Session, error) {
 	if o.ReadOnly {
 		up.scope = "read"
 	}
-	who, err := up.identify(ctx)
+	conn, who, err := up.connect(ctx)
 	if err != nil {
 		return nil, who, err
 	}
+	conn.Close()
+	up.who, up.known = who, true
 	if o.ReadOnly && who.Write {
 		return nil, who, errOld
 	}
@@ -93,9 +96,23 @@ func New(ctx context.Context, o Options) (*Gateway, pannier.Session, error) {
 		sessions: map[[sha256.Size]byte]*session{},
 	}
 	g.proxy = &httputil.ReverseProxy{
-		Rewrite: g.rewrite, Transport: up.transport(), FlushInterval: -1, ModifyResponse: func(res *http.Response) error { secure(res.Header); return nil },
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) { refuse(w, r, problemOf(err)) },
-		ErrorLog:     o.Logger.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
+		Rewrite: g.rewrite, FlushInterval: -1, ModifyResponse: func(res *http.Response) error { secure(res.Header); return nil },
+		Transport: &http.Transport{
+			MaxIdleConnsPerHost: maxIdle,
+			IdleConnTimeout:     time.Minute, // shorter than a sidecar keeps an idle connection
+			DisableCompression:  true,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				conn, _, err := up.connect(ctx) // each connection is checked before its first request
+				return conn, err
+			},
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if _, known := errors.AsType[*problem](err); !known {
+				err = &problem{http.StatusBadGateway, "no_sidecar", "the sidecar does not answer", "check that it runs; the page goes on when it does"}
+			}
+			refuse(w, r, err)
+		},
+		ErrorLog: o.Logger.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 	}
 	return g, who, nil
 }
@@ -351,14 +368,6 @@ func Hint(err error) string {
 		return p.hint
 	}
 	return ""
-}
-
-// problemOf returns what a failure to forward is answered with.
-func problemOf(err error) error {
-	if p, ok := errors.AsType[*problem](err); ok {
-		return p
-	}
-	return &problem{http.StatusBadGateway, "no_sidecar", "the sidecar does not answer", "check that it runs; the page goes on when it does"}
 }
 
 func refuse(w http.ResponseWriter, r *http.Request, err error) {

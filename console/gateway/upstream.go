@@ -50,30 +50,6 @@ func (u *upstream) authorize(header http.Header) {
 	}
 }
 
-// transport returns what carries the requests. Each connection is checked before its first request.
-func (u *upstream) transport() *http.Transport {
-	return &http.Transport{
-		MaxIdleConnsPerHost: maxIdle,
-		// Shorter than a sidecar keeps an idle connection.
-		IdleConnTimeout: time.Minute, DisableCompression: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			conn, _, err := u.connect(ctx)
-			return conn, err
-		},
-	}
-}
-
-// identify asks the sidecar for the first time who the user is to it.
-func (u *upstream) identify(ctx context.Context) (pannier.Session, error) {
-	conn, who, err := u.connect(ctx)
-	if err != nil {
-		return who, err
-	}
-	conn.Close()
-	u.who, u.known = who, true
-	return who, nil
-}
-
 // connect opens a connection to the workspace that was served at first.
 func (u *upstream) connect(ctx context.Context) (conn net.Conn, who pannier.Session, err error) {
 	if conn, err = u.Dial(ctx); err != nil {

@@ -66,7 +66,18 @@ func (c *call) remove() { removeTree(c.dir) }
 
 // spec returns how the sandbox runs the tool.
 func (c *call) spec() (sandbox.Spec, *pannier.ToolError) {
-	argv, failed := c.argv()
+	var argv []string // the program of the tool, as an absolute path, and its arguments
+	var failed *pannier.ToolError
+	switch c.job.Kind {
+	case pannier.RuntimeShell:
+		argv, failed = c.shell()
+	case pannier.RuntimePython:
+		argv, failed = c.function()
+	case pannier.RuntimeScript:
+		argv, failed = c.script()
+	default:
+		failed = toolError(pannier.ToolFailed, fmt.Sprintf("a runner does not carry out tools of kind %.40q", c.job.Kind), "update pannier on both sides")
+	}
 	if failed != nil {
 		return sandbox.Spec{}, failed
 	}

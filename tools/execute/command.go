@@ -21,19 +21,6 @@ const (
 	maxScriptBytes     = 64 << 10
 )
 
-// argv returns the program of the tool, as an absolute path, and its arguments.
-func (c *call) argv() ([]string, *pannier.ToolError) {
-	switch c.job.Kind {
-	case pannier.RuntimeShell:
-		return c.shell()
-	case pannier.RuntimePython:
-		return c.function()
-	case pannier.RuntimeScript:
-		return c.script()
-	}
-	return nil, toolError(pannier.ToolFailed, fmt.Sprintf("a runner does not carry out tools of kind %.40q", c.job.Kind), "update pannier on both sides")
-}
-
 // shell returns the declared command. Arguments of the call never become part of it.
 func (c *call) shell() ([]string, *pannier.ToolError) {
 	dirs := strings.NewReplacer("${skill_dir}", c.skill, "${skill_asset_root}", c.skill)
