@@ -41,45 +41,8 @@ func (f jsonFields) read(name string, v any) error {
 	return nil
 }
 
-// rawMeta is a _meta.json as it is written: fields that are not texts are kept apart, to be reported.
-type rawMeta struct {
-	slug, owner, ownerID, displayName, version, latestVersion metaText
-
-	wrongLatest bool
-}
-
-// readMetaFields returns what stands in the fields of a _meta.json.
-func readMetaFields(fields jsonFields) rawMeta {
-	raw := rawMeta{
-		slug: metaTextOf(fields["slug"]), owner: metaTextOf(fields["owner"]), ownerID: metaTextOf(fields["ownerId"]),
-		displayName: metaTextOf(fields["displayName"]), version: metaTextOf(fields["version"]),
-	}
-	if latest := fields["latest"]; len(latest) > 0 && string(latest) != "null" {
-		release, err := jsonObject(latest)
-		raw.wrongLatest = err != nil
-		raw.latestVersion = metaTextOf(release["version"])
-	}
-	return raw
-}
-
-// metaText is a value that should be a text.
-type metaText struct {
-	text  string
-	wrong bool
-}
-
-// metaTextOf returns a field, of which absent and null are no text and not wrong either.
-func metaTextOf(raw json.RawMessage) (t metaText) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return t
-	}
-	t.wrong = json.Unmarshal(raw, &t.text) != nil
-	t.text = strings.TrimSpace(t.text)
-	return t
-}
-
 // parseMeta reads a _meta.json. Values of a wrong type count as absent.
-func parseMeta(text []byte, path string) (meta, []pannier.Problem) {
+func parseMeta(text []byte, path string) (m meta, problems []pannier.Problem) {
 	fields, err := jsonObject(text)
 	if err != nil {
 		return meta{}, []pannier.Problem{{
@@ -88,32 +51,33 @@ func parseMeta(text []byte, path string) (meta, []pannier.Problem) {
 			Hint:    "fix or remove the file; until then only SKILL.md and the folder say what the skill is called",
 		}}
 	}
-	raw := readMetaFields(fields)
-	return meta{
-		slug: raw.slug.text, owner: firstText(raw.owner.text, raw.ownerID.text),
-		displayName: raw.displayName.text, version: firstText(raw.version.text, raw.latestVersion.text),
-	}, raw.problems(path)
+	wrong := func(field, kind, hint string) {
+		problems = append(problems, pannier.Problem{
+			Code: "meta.type", Severity: pannier.SeverityWarning, Path: path, Field: field,
+			Message: fmt.Sprintf("%q is not %s and counts as absent", field, kind), Hint: hint,
+		})
+	}
+	read := func(from jsonFields, name, field string) (text string) {
+		if raw := from[name]; isGiven(raw) && json.Unmarshal(raw, &text) != nil {
+			wrong(field, "a text", "write the value in double quotes")
+		}
+		return strings.TrimSpace(text)
+	}
+	m.slug = read(fields, "slug", "slug")
+	m.owner = firstText(read(fields, "owner", "owner"), read(fields, "ownerId", "ownerId"))
+	m.displayName, m.version = read(fields, "displayName", "displayName"), read(fields, "version", "version")
+	if latest := fields["latest"]; isGiven(latest) {
+		release, err := jsonObject(latest)
+		if err != nil {
+			wrong("latest", "an object", `write {"version": "1.2.3"}`)
+		}
+		m.version = firstText(m.version, read(release, "version", "latest.version"))
+	}
+	return m, problems
 }
 
-func (raw *rawMeta) problems(path string) []pannier.Problem {
-	var problems []pannier.Problem
-	tell := func(field string, wrong bool, kind, hint string) {
-		if wrong {
-			problems = append(problems, pannier.Problem{
-				Code: "meta.type", Severity: pannier.SeverityWarning, Path: path, Field: field,
-				Message: fmt.Sprintf("%q is not %s and counts as absent", field, kind), Hint: hint,
-			})
-		}
-	}
-	for _, f := range []struct {
-		name string
-		text metaText
-	}{{"slug", raw.slug}, {"owner", raw.owner}, {"ownerId", raw.ownerID}, {"displayName", raw.displayName}, {"version", raw.version}, {"latest.version", raw.latestVersion}} {
-		tell(f.name, f.text.wrong, "a text", "write the value in double quotes")
-	}
-	tell("latest", raw.wrongLatest, "an object", `write {"version": "1.2.3"}`)
-	return problems
-}
+// isGiven reports whether a field is neither absent nor null.
+func isGiven(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // jsonCause returns what a syntax error says. Any other error names types of this program, which users do not know.
 func jsonCause(err error) string {
