@@ -28,7 +28,7 @@ func LacksDescription(s *pannier.Skill) bool {
 // describe it. It opens the Python files right in tools/ and scripts/, within the bounds of [Loader.Inspect], and runs nothing. It returns an
 // error that is [pannier.ErrChanged] where the disk has moved on from what the catalog says.
 func (l *Loader) Contents(ctx context.Context, s *pannier.Skill) (pannier.Contents, error) {
-	in := &inspector{ctx: ctx, skill: s, place: l.placeOf(s), contract: contract{path: s.FilePath()}}
+	in := &inspector{canceled: ctx.Err, skill: s, place: l.placeOf(s), contract: contract{path: s.FilePath()}}
 	var err error
 	if in.dir, err = l.openDir(s); err != nil {
 		return pannier.Contents{}, fmt.Errorf("read %s: %w", s.Path, changedUnlessBusy(err))

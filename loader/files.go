@@ -26,10 +26,10 @@ const fileChunk = 256 << 10
 
 // File is a file of a skill that is open for reading, with the digest of its bytes. It is for one caller at a time.
 type File struct {
-	file   openFile
-	ctx    context.Context // of the request that it was opened for, which is as long as it lives
-	size   int64
-	digest pannier.Digest
+	file     openFile
+	canceled func() error // of the request that it was opened for, which is as long as it lives
+	size     int64
+	digest   pannier.Digest
 }
 
 // Open opens a file below the directory of a skill of a catalog. It fails with a [pannier.FileError] if it has no such
@@ -51,7 +51,7 @@ func (l *Loader) Open(ctx context.Context, s *pannier.Skill, name string) (*File
 	if err != nil {
 		return nil, describeOpen(err, s, name)
 	}
-	f := &File{file: file, ctx: ctx}
+	f := &File{file: file, canceled: ctx.Err}
 	if err := f.identify(name, digestIn(s, name)); err != nil {
 		f.Close()
 		return nil, err
@@ -302,7 +302,7 @@ func (f *File) pass(w io.Writer, want pannier.Digest) (digest pannier.Digest, er
 		if _, err := w.Write(part); err != nil || left == 0 {
 			return digest, err
 		}
-		if err := f.ctx.Err(); err != nil {
+		if err := f.canceled(); err != nil {
 			return digest, err
 		}
 	}

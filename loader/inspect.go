@@ -32,7 +32,7 @@ func (l *Loader) Inspect(ctx context.Context, s *pannier.Skill) (pannier.Inspect
 	}
 	declared := in.declared(s.File, i.Conformance[profile.NameOpenClaw].Issues)
 	i.Tools = append(slices.DeleteFunc(declared, func(t pannier.Tool) bool { return t.Fault != "" }), in.toolFiles()...)
-	in.reportResources(l)
+	in.reportResources(ctx, l)
 	slices.SortStableFunc(in.problems, pannier.CompareProblems)
 	i.Problems = in.problems
 	if err := ctx.Err(); err != nil {
@@ -57,7 +57,7 @@ func (l *Loader) Audit(ctx context.Context, s *pannier.Skill, profiles []string)
 	}
 	defer in.dir.close()
 	a := Audited{Text: in.text, Conformance: in.conformance(profiles), Install: in.install()}
-	in.reportResources(l)
+	in.reportResources(ctx, l)
 	a.Problems = in.problems
 	return a, ctx.Err()
 }
@@ -65,12 +65,12 @@ func (l *Loader) Audit(ctx context.Context, s *pannier.Skill, profiles []string)
 // inspector reads one skill directory once.
 type inspector struct {
 	contract
-	ctx   context.Context // of the one call that it lives for; a callback is handed none
-	place fsx.Place
-	dir   skillDir
-	skill *pannier.Skill
-	text  []byte // of SKILL.md
-	parts parts
+	canceled func() error // of the one call that it lives for
+	place    fsx.Place
+	dir      skillDir
+	skill    *pannier.Skill
+	text     []byte // of SKILL.md
+	parts    parts
 	// parsed says that the frontmatter could be read.
 	parsed bool
 	files  []pannier.File
@@ -81,12 +81,12 @@ type inspector struct {
 
 // openInspector opens the directory of a skill, reads SKILL.md and lists the files. The caller closes the directory.
 func (l *Loader) openInspector(ctx context.Context, s *pannier.Skill) (*inspector, error) {
-	in := &inspector{ctx: ctx, skill: s, place: l.placeOf(s), contract: contract{path: s.FilePath(), problems: []pannier.Problem{}}}
+	in := &inspector{canceled: ctx.Err, skill: s, place: l.placeOf(s), contract: contract{path: s.FilePath(), problems: []pannier.Problem{}}}
 	var err error
 	if in.dir, err = l.openDir(s); err != nil {
 		return nil, changedUnlessBusy(err)
 	}
-	if err := in.readSkill(l); err != nil {
+	if err := in.readSkill(ctx, l); err != nil {
 		in.dir.close()
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (l *Loader) openInspector(ctx context.Context, s *pannier.Skill) (*inspecto
 }
 
 // readSkill reads SKILL.md and lists the files.
-func (in *inspector) readSkill(l *Loader) error {
+func (in *inspector) readSkill(ctx context.Context, l *Loader) error {
 	if !in.skill.FileDigest.IsZero() {
 		file, err := in.open(in.skill.File)
 		if err != nil {
@@ -109,7 +109,7 @@ func (in *inspector) readSkill(l *Loader) error {
 		in.parse(in.text, l.rules.MaxFrontmatterBytes)
 	}
 	w := lister{rules: l.rules, skill: in.skill, place: in.place, dir: in.dir}
-	if err := w.listAll(in.ctx); err != nil {
+	if err := w.listAll(ctx); err != nil {
 		return changedUnlessBusy(err)
 	}
 	if in.files, in.resources = w.files, w.resources || w.truncated; w.truncated {
@@ -136,11 +136,11 @@ func (in *inspector) open(name string) (openFile, error) {
 }
 
 // reportResources reports what is wrong with links.yaml and examples.
-func (in *inspector) reportResources(l *Loader) {
+func (in *inspector) reportResources(ctx context.Context, l *Loader) {
 	if !in.resources {
 		return
 	}
-	if found, err := l.resourcesIn(in.ctx, in.dir.root, in.skill); err == nil {
+	if found, err := l.resourcesIn(ctx, in.dir.root, in.skill); err == nil {
 		in.problems = append(in.problems, found.Problems...)
 	}
 }

@@ -189,7 +189,7 @@ func (in *inspector) report(code, file string, line int, message, hint string) {
 
 // readFile returns at most limit bytes of a file below the skill directory.
 func (in *inspector) readFile(file string, limit int64) ([]byte, error) {
-	if err := in.ctx.Err(); err != nil {
+	if err := in.canceled(); err != nil {
 		return nil, err
 	}
 	f, err := in.open(file)

@@ -140,7 +140,7 @@ func textWork(text []byte) int { return minTextWork + len(text)/128 }
 
 // search is the search of one text.
 type search struct {
-	ctx         context.Context
+	canceled    func() error // of the context
 	text        []byte
 	hits        []hit
 	counts      map[string]int // of hits, by code
@@ -177,7 +177,7 @@ func (s *search) add(code string, at int, detail string) {
 // stop checks the context at every 64th call.
 func (s *search) stop() bool {
 	s.stopCalls++
-	return s.stopCalls%64 == 0 && s.ctx.Err() != nil
+	return s.stopCalls%64 == 0 && s.canceled() != nil
 }
 
 // searchFile returns the hits in a file by line, and whether all of it was searched. A file with a UTF-16 byte order mark is
@@ -199,7 +199,7 @@ func searchFile(ctx context.Context, path string, data []byte, o func() own, wor
 // all is false if a bound on work or hits was reached.
 func searchText(ctx context.Context, path string, text []byte, o func() own, work *int) (hits []hit, all bool) {
 	given := min(textWork(text), *work)
-	s := &search{ctx: ctx, text: text, counts: map[string]int{}, left: given}
+	s := &search{canceled: ctx.Err, text: text, counts: map[string]int{}, left: given}
 	s.match(secretKeys)
 	if bytes.IndexByte(head(text, 8000), 0) < 0 { // not a binary file, as git tells
 		s.assignments()
@@ -215,7 +215,7 @@ func searchText(ctx context.Context, path string, text []byte, o func() own, wor
 	}
 
 	plain := fold(text)
-	c := &search{ctx: ctx, text: plain.text, counts: map[string]int{}, left: s.left}
+	c := &search{canceled: ctx.Err, text: plain.text, counts: map[string]int{}, left: s.left}
 	c.match(commandKeys)
 	c.sort()
 	if len(c.hits) > 0 {
