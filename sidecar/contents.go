@@ -11,7 +11,8 @@ type Contents struct {
 	// Known returns what is known without reading, Read the files as they are now.
 	Known func(*pannier.Skill) Files
 	Read  func(context.Context, *pannier.Skill) (Files, error)
-	// Scanned returns the result of the security scan of a skill with a fingerprint, with what is accepted of it; nil means none.
+	// Scanned returns the result of the security scan of a skill with a fingerprint, with what is accepted of it; nil
+	// means none.
 	Scanned func(*pannier.Skill, pannier.Digest) *pannier.ScanSummary
 	// Directory returns the absolute directory of a skill as the sidecar sees it.
 	Directory func(*pannier.Skill) string

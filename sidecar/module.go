@@ -14,21 +14,21 @@ import (
 	"pannier/service"
 )
 
-// Module is a feature around the core. The core imports no module: cmd/pannier lists them in modules.go, and a sidecar takes them in
-// [Options]. A module is one package that imports the core, and one line of that list.
+// Module is a feature around the core. The core imports no module: cmd/pannier lists them in modules.go, and a sidecar
+// takes them in [Options]. A module is one package that imports the core, and one line of that list.
 //
 // All fields but Name are optional.
 type Module struct {
 	// Name names the module in the log and in errors.
 	Name string
-	// Settings refuses settings that the module cannot work with, with an [*Error] that an operator can act on. [New] calls it before
-	// it opens anything.
+	// Settings refuses settings that the module cannot work with, with an [*Error] that an operator can act on. [New]
+	// calls it before it opens anything.
 	Settings func(config.Settings) error
-	// Page returns the page that browsers get from the TCP listener of the API, nil for none. One module has a page. It is served
-	// with TLS or on the loopback only.
+	// Page returns the page that browsers get from the TCP listener of the API, nil for none. One module has a page. It
+	// is served with TLS or on the loopback only.
 	Page func(config.Settings) *api.Page
-	// Open makes what runs. It is called once in a sidecar, before the first request is answered by routes. It must not wait for a
-	// disk of the workspace. An error ends the sidecar.
+	// Open makes what runs. It is called once in a sidecar, before the first request is answered by routes. It must not
+	// wait for a disk of the workspace. An error ends the sidecar.
 	Open func(Host) (Part, error)
 }
 
@@ -42,8 +42,8 @@ type Part struct {
 	Tools service.Tools
 	// Run runs until ctx is done, beside the core; optional. An error ends the sidecar.
 	Run func(context.Context) error
-	// FilesChanged is called where files of skills may have changed, also without a snapshot that shows it; optional. It must not
-	// wait.
+	// FilesChanged is called where files of skills may have changed, also without a snapshot that shows it; optional.
+	// It must not wait.
 	FilesChanged func()
 	// Watches returns directories whose files are watched too, so that FilesChanged is called at once; optional.
 	Watches func() []Watch
@@ -77,7 +77,8 @@ type Host struct {
 	// Manifest returns the manifest of a skill as it was at most maxAge ago. Its errors are [pannier.ErrChanged] and
 	// [pannier.ErrNotServable].
 	Manifest func(ctx context.Context, s *pannier.Skill, maxAge time.Duration) (pannier.Manifest, error)
-	// Emit emits an event. Offer emits one that may be left out where there is hardly room, and reports whether it was not.
+	// Emit emits an event. Offer emits one that may be left out where there is hardly room, and reports whether it was
+	// not.
 	Emit  func(pannier.EventType, any)
 	Offer func(pannier.EventType, any) bool
 	// WatchesChanged says that the result of [Part.Watches] has changed.

@@ -9,7 +9,8 @@
 //	body        names of arguments that make up the body, a JSON object
 //	timeout_ms  at most the timeout of the call
 //
-// An argument "query", an object, and an argument "body", any value, are taken as such where the declaration does not name them.
+// An argument "query", an object, and an argument "body", any value, are taken as such where the declaration does not
+// name them.
 package httpspec
 
 import (
@@ -224,8 +225,8 @@ func (d *Declaration) Request(ctx context.Context, given json.RawMessage) (*http
 	return r, nil
 }
 
-// fill replaces the placeholders of the path or the query. In a path, no segment can become "." or "..", which a server could take for
-// another path.
+// fill replaces the placeholders of the path or the query. In a path, no segment can become "." or "..", which a server
+// could take for another path.
 func (d *Declaration) fill(text string, a *arguments, isPath bool) (string, error) {
 	var failed error
 	filled := placeholder.ReplaceAllStringFunc(text, func(mark string) string {

@@ -35,8 +35,9 @@ func moduleRoutes(routes []Route) []route {
 	mounted := make([]route, len(routes))
 	for i, r := range routes {
 		mounted[i] = route{
-			pattern: r.Pattern, endpoint: endpoint{r.Serve, r.Body, r.Answer}, id: r.ID, summary: r.Summary, scope: r.Scope,
-			early: r.Early, optional: r.OptionalBody, texts: r.Texts, untagged: r.Untagged, anyQuery: r.AnyQuery, others: r.Others,
+			pattern: r.Pattern, endpoint: endpoint{r.Serve, r.Body, r.Answer}, id: r.ID, summary: r.Summary,
+			scope: r.Scope, early: r.Early, optional: r.OptionalBody, texts: r.Texts, untagged: r.Untagged, anyQuery: r.AnyQuery,
+			others: r.Others,
 		}
 	}
 	return mounted

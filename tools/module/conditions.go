@@ -8,8 +8,8 @@ import (
 	"pannier/config"
 )
 
-// conditions say why programs of tools do not run, or run with less protection than the sandbox has on newer kernels. report
-// is that of the runner, nil where there is none; failed is why there is none in this container.
+// conditions say why programs of tools do not run, or run with less protection than the sandbox has on newer kernels.
+// report is that of the runner, nil where there is none; failed is why there is none in this container.
 func conditions(t config.Tools, report *pannier.RunnerReport, failed error) []pannier.Condition {
 	one := func(code, subject, message, hint string) []pannier.Condition {
 		return []pannier.Condition{{Code: code, Severity: pannier.SeverityWarning, Subject: subject, Message: message, Hint: hint}}

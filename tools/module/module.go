@@ -1,5 +1,5 @@
-// Package module is the module of a sidecar that calls runtime tools of skills. It connects a [tools.Service] with the sidecar, with
-// what carries calls out, and with routes:
+// Package module is the module of a sidecar that calls runtime tools of skills. It connects a [tools.Service] with the
+// sidecar, with what carries calls out, and with routes:
 //
 //	kind of tool               carried out by
 //	shell, python, script      [execute.Executor] with tools.runner: self, else `pannier runner` by [runner.Hub]
@@ -46,7 +46,8 @@ func open(h sidecar.Host) (sidecar.Part, error) {
 	ho := httptool.Options{Allow: t.HTTPAllow}
 	for _, secret := range t.Secrets {
 		ho.Secrets = append(ho.Secrets, httptool.Secret{
-			Name: secret.Name, Host: secret.Host, Skills: secret.Skills, Read: func() (string, error) { return readSecret(secret) },
+			Name: secret.Name, Host: secret.Host, Skills: secret.Skills,
+			Read: func() (string, error) { return readSecret(secret) },
 		})
 	}
 	requests := requests{httptool.New(ho)}
@@ -60,11 +61,13 @@ func open(h sidecar.Host) (sidecar.Part, error) {
 			},
 			Scanned: h.Contents.Scanned, Directory: h.Contents.Directory,
 		},
-		Where: t.Runner, HTTP: requests, Secrets: requests.secrets, Audit: h.Service.Audit, Emit: h.Emit, Mask: scan.MaskSecrets,
-		Enabled: t.Enabled, RecordArguments: h.Settings.TurnEvents.Text, MaxCalls: maxCalls,
+		Where: t.Runner, HTTP: requests, Secrets: requests.secrets, Audit: h.Service.Audit, Emit: h.Emit,
+		Mask: scan.MaskSecrets, Enabled: t.Enabled, RecordArguments: h.Settings.TurnEvents.Text, MaxCalls: maxCalls,
 		Limits: tools.Limits{
 			Sandbox: t.Sandbox, Network: t.Network, Env: t.Env, ProjectDirs: t.ProjectDirs, Timeout: t.Timeout,
-			Bounds: pannier.ToolBounds{OutputBytes: maxOutput, MemoryBytes: t.MaxMemoryBytes, Processes: maxProcesses, FileBytes: maxFile},
+			Bounds: pannier.ToolBounds{
+				OutputBytes: maxOutput, MemoryBytes: t.MaxMemoryBytes, Processes: maxProcesses, FileBytes: maxFile,
+			},
 		},
 		Registerer: h.Registerer, Logger: h.Logger,
 	}
@@ -80,7 +83,8 @@ func open(h sidecar.Host) (sidecar.Part, error) {
 	case t.Runner == config.RunnerSelf:
 		var self *execute.Executor
 		self, failed = execute.New(execute.Options{
-			UID: int(t.UID), Environ: h.Environ, Projects: t.ProjectDirs, Private: h.Settings.PrivatePaths(), Version: h.Build.Version,
+			UID: int(t.UID), Environ: h.Environ, Projects: t.ProjectDirs,
+			Private: h.Settings.PrivatePaths(), Version: h.Build.Version,
 		})
 		if failed != nil {
 			log.Error("tools cannot run here", "error", failed)
@@ -104,7 +108,8 @@ func open(h sidecar.Host) (sidecar.Part, error) {
 // recentAudit is how many of the newest audit entries are searched for calls that a crash interrupted.
 const recentAudit = 1000
 
-// endInterruptedCalls audits an outcome for each call of a tool that has none, because the process before ended during it.
+// endInterruptedCalls audits an outcome for each call of a tool that has none, because the process before ended during
+// it.
 func endInterruptedCalls(audit service.AuditLog, log hclog.Logger) {
 	entries, err := audit.Newest("", 0, recentAudit)
 	if err != nil {
@@ -118,7 +123,8 @@ func endInterruptedCalls(audit service.AuditLog, log hclog.Logger) {
 			ended[e.Intent] = true
 		case !ended[e.Seq]:
 			intent := e.Seq
-			e.Phase, e.Intent, e.Error = pannier.AuditOutcome, intent, "the sidecar ended during the call; what became of it is not known"
+			e.Phase, e.Intent = pannier.AuditOutcome, intent
+			e.Error = "the sidecar ended during the call; what became of it is not known"
 			if _, err := audit.Append(e); err != nil {
 				log.Warn("a call of a tool that was interrupted could not be audited", "intent", intent, "error", err)
 				return
@@ -142,7 +148,8 @@ func (q requests) secrets(skill string, declaration json.RawMessage) (bool, erro
 // Run implements [tools.Runner].
 func (q requests) Run(ctx context.Context, job pannier.ToolJob, _ func([]byte)) (pannier.ToolResult, error) {
 	return q.client.Run(ctx, httptool.Call{
-		ID: job.ID, Name: job.Name, Skill: job.Skill, Config: job.Config, Arguments: job.Arguments, Timeout: job.Timeout, OutputBytes: job.Bounds.OutputBytes,
+		ID: job.ID, Name: job.Name, Skill: job.Skill, Config: job.Config, Arguments: job.Arguments,
+		Timeout: job.Timeout, OutputBytes: job.Bounds.OutputBytes,
 	}), nil
 }
 

@@ -24,14 +24,17 @@ func Routes() []api.Route {
 	return []api.Route{
 		{
 			Pattern: "GET /v1/tools", Answer: pannier.ToolList{},
-			ID: "listTools", Summary: "The tools of the usable skills, whether they can be called now, and those that are kept back.",
+			ID:      "listTools",
+			Summary: "The tools of the usable skills, whether they can be called now, and those that are kept back.",
 			Serve: func(h *api.Handler, w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
 				return api.WriteJSON(w, r, h.Service.Tools.List(s))
 			},
 		},
 		{
-			Pattern: "POST /v1/tools/{name}", Scope: service.ScopeCall, Body: pannier.ToolCall{}, OptionalBody: true, Answer: pannier.ToolResult{}, Texts: []string{"text/event-stream"},
-			ID: "callTool", Summary: "Calls a tool of a skill. With text/event-stream, output arrives as it is written. Emits skill_tool_called.",
+			Pattern: "POST /v1/tools/{name}", Scope: service.ScopeCall, Body: pannier.ToolCall{}, OptionalBody: true,
+			Answer: pannier.ToolResult{}, Texts: []string{"text/event-stream"},
+			ID: "callTool", Summary: "Calls a tool of a skill. With text/event-stream, output arrives as it is written. " +
+				"Emits skill_tool_called.",
 			Serve: call,
 		},
 		{
@@ -95,8 +98,8 @@ func call(h *api.Handler, w http.ResponseWriter, r *http.Request, _ *pannier.Sna
 	return nil
 }
 
-// stream writes server-sent events: output or progress as it comes, then the result or an error. A client that reads too slowly
-// misses output, and still gets the result.
+// stream writes server-sent events: output or progress as it comes, then the result or an error. A client that reads
+// too slowly misses output, and still gets the result.
 type stream struct {
 	mu      sync.Mutex
 	w       http.ResponseWriter
@@ -153,23 +156,30 @@ func (s *stream) ping(ctx context.Context) (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// RunnerRoute is how a runner in the agent's container connects. uids are the users whose runner is accepted; no other is, not even
-// root. accept makes a WebSocket of a request and serves it until the runner leaves or stop is done. If it returns
-// [runner.ErrConnected], it has not answered.
-func RunnerRoute(uids []uint32, accept func(w http.ResponseWriter, r *http.Request, stop context.Context) error) api.Route {
+// RunnerRoute is how a runner in the agent's container connects. uids are the users whose runner is accepted; no other
+// is, not even root. accept makes a WebSocket of a request and serves it until the runner leaves or stop is done. If it
+// returns [runner.ErrConnected], it has not answered.
+func RunnerRoute(
+	uids []uint32, accept func(w http.ResponseWriter, r *http.Request, stop context.Context) error,
+) api.Route {
 	return api.Route{
 		Pattern: "GET /v1/runner", Early: true, Untagged: true,
-		ID: "openRunner", Summary: "Makes a WebSocket (RFC 6455) over which the one runner of the workspace carries out tools.",
-		Others: map[string]string{"101": "The connection is a WebSocket from here on."},
+		ID:      "openRunner",
+		Summary: "Makes a WebSocket (RFC 6455) over which the one runner of the workspace carries out tools.",
+		Others:  map[string]string{"101": "The connection is a WebSocket from here on."},
 		Serve: func(_ *api.Handler, w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
+			forbidden := func(detail, hint string) error {
+				return api.Fail(http.StatusForbidden, "forbidden", detail, hint)
+			}
 			caller, ok := service.CallerFrom(r.Context())
 			switch {
 			case !ok || caller.Token != "":
-				return api.Fail(http.StatusForbidden, "forbidden", "a runner connects over the unix socket", "mount the directory of the socket in the agent's container")
+				return forbidden("a runner connects over the unix socket", "mount the directory of the socket in the agent's container")
 			case !slices.Contains(uids, caller.UID):
-				return api.Fail(http.StatusForbidden, "forbidden", fmt.Sprintf("the user %d may not be a runner", caller.UID), "name the uid in tools.runner_uids of the sidecar")
+				return forbidden(fmt.Sprintf("the user %d may not be a runner", caller.UID), "name the uid in tools.runner_uids of the sidecar")
 			case !strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
-				return api.Fail(http.StatusUpgradeRequired, "no_websocket", "this is not a request for a WebSocket", "run \"pannier runner\"")
+				return api.Fail(http.StatusUpgradeRequired, "no_websocket", "this is not a request for a WebSocket",
+					"run \"pannier runner\"")
 			}
 			leave, ok := api.TrackUpgraded(r.Context())
 			if !ok {
@@ -180,7 +190,8 @@ func RunnerRoute(uids []uint32, accept func(w http.ResponseWriter, r *http.Reque
 			defer cancel()
 			err := accept(w, r, stop)
 			if errors.Is(err, runner.ErrConnected) {
-				return api.Fail(http.StatusConflict, "runner_connected", "another runner is connected", "stop it; a workspace has one runner")
+				return api.Fail(http.StatusConflict, "runner_connected", "another runner is connected",
+					"stop it; a workspace has one runner")
 			}
 			return err
 		},
