@@ -18,6 +18,7 @@ const (
 	EventSkillFileRead      EventType = "skill_file_read"       // SkillFileRead
 	EventSkillInvoked       EventType = "skill_invoked"         // SkillInvoked
 	EventSkillToolCalled    EventType = "skill_tool_called"     // SkillToolCalled
+	EventSkillOverride      EventType = "skill_override"        // SkillOverride
 	EventTurnResolved       EventType = "turn_resolved"         // TurnResolved
 	EventSkillStateChanged  EventType = "skill_state_changed"   // SkillStateChanged
 	EventSkillWarning       EventType = "skill_warning"         // SkillWarning
@@ -38,7 +39,7 @@ const (
 // EventTypes lists every type, to check names against.
 func EventTypes() []EventType {
 	return []EventType{
-		EventCatalogUpdated, EventSkillLoaded, EventSkillFileRead, EventSkillInvoked, EventSkillToolCalled, EventTurnResolved, EventSkillStateChanged, EventSkillWarning, EventSkillScanned,
+		EventCatalogUpdated, EventSkillLoaded, EventSkillFileRead, EventSkillInvoked, EventSkillToolCalled, EventSkillOverride, EventTurnResolved, EventSkillStateChanged, EventSkillWarning, EventSkillScanned,
 		EventWorkspaceChanged, EventEnvironmentChanged, EventPolicyChanged, EventInstallAdded, EventInstallReplaced, EventInstallRemoved, EventInstallRolledBack, EventSkillPromotion, EventMCPSession,
 		EventCardPushed, EventCardRejected,
 	}

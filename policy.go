@@ -16,14 +16,19 @@ type Switches struct {
 	AllowImplicit *bool `json:"allow_implicit_invocation,omitempty"`
 	// Tools says whether the tools of the skill are offered. It cannot give them more trust than the skill has.
 	Tools *bool `json:"tools,omitempty"`
+	// Overrides says whether the skill may override something in its turns, as far as the settings let it.
+	Overrides *bool `json:"overrides,omitempty"`
 }
 
 // IsZero reports whether no switch says anything.
-func (s Switches) IsZero() bool { return s.Enabled == nil && s.AllowImplicit == nil && s.Tools == nil }
+func (s Switches) IsZero() bool {
+	return s.Enabled == nil && s.AllowImplicit == nil && s.Tools == nil && s.Overrides == nil
+}
 
 // Equal reports whether both say the same.
 func (s Switches) Equal(other Switches) bool {
-	return equal(s.Enabled, other.Enabled) && equal(s.AllowImplicit, other.AllowImplicit) && equal(s.Tools, other.Tools)
+	return equal(s.Enabled, other.Enabled) && equal(s.AllowImplicit, other.AllowImplicit) && equal(s.Tools, other.Tools) &&
+		equal(s.Overrides, other.Overrides)
 }
 
 func equal(a, b *bool) bool { return a == b || a != nil && b != nil && *a == *b }
@@ -74,6 +79,7 @@ type PolicyChange struct {
 	Enabled       Toggle `json:"enabled,omitzero"`
 	AllowImplicit Toggle `json:"allow_implicit_invocation,omitzero"`
 	Tools         Toggle `json:"tools,omitzero"`
+	Overrides     Toggle `json:"overrides,omitzero"`
 	// ToolsAllowed is the fingerprint of the content whose programs may run, null for none.
 	ToolsAllowed Permission `json:"tools_allowed,omitzero"`
 }
@@ -113,7 +119,10 @@ func (p *Permission) UnmarshalJSON(text []byte) error {
 
 // Apply returns the switches as they are after the change.
 func (c PolicyChange) Apply(s Switches) Switches {
-	return Switches{Enabled: c.Enabled.apply(s.Enabled), AllowImplicit: c.AllowImplicit.apply(s.AllowImplicit), Tools: c.Tools.apply(s.Tools)}
+	return Switches{
+		Enabled: c.Enabled.apply(s.Enabled), AllowImplicit: c.AllowImplicit.apply(s.AllowImplicit), Tools: c.Tools.apply(s.Tools),
+		Overrides: c.Overrides.apply(s.Overrides),
+	}
 }
 
 // PolicyLayer names a layer of policy.
@@ -151,6 +160,9 @@ func (l PolicyLayers) Effective() EffectivePolicy {
 		if layer.says.Tools != nil {
 			e.ToolsOff = !*layer.says.Tools
 		}
+		if layer.says.Overrides != nil {
+			e.OverridesOff = !*layer.says.Overrides
+		}
 	}
 	return e
 }
@@ -166,6 +178,8 @@ type EffectivePolicy struct {
 	// may run.
 	ToolsOff     bool   `json:"tools_off,omitempty"`
 	ToolsAllowed Digest `json:"tools_allowed,omitzero"`
+	// OverridesOff says that the skill may override nothing in its turns.
+	OverridesOff bool `json:"overrides_off,omitempty"`
 }
 
 // PolicyKey names what a policy is about: a slug, of one kind of root.
@@ -232,6 +246,9 @@ func (s Switches) refusals() Switches {
 	if s.Tools != nil && *s.Tools {
 		s.Tools = nil
 	}
+	if s.Overrides != nil && *s.Overrides {
+		s.Overrides = nil
+	}
 	return s
 }
 
@@ -239,6 +256,7 @@ func (s Switches) refusals() Switches {
 func (s Switches) or(other Switches) Switches {
 	return Switches{
 		Enabled: cmp.Or(s.Enabled, other.Enabled), AllowImplicit: cmp.Or(s.AllowImplicit, other.AllowImplicit), Tools: cmp.Or(s.Tools, other.Tools),
+		Overrides: cmp.Or(s.Overrides, other.Overrides),
 	}
 }
 

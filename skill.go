@@ -74,6 +74,8 @@ type Skill struct {
 	Locked bool `json:"-"`
 	// Commands are those that the skill declares.
 	Commands []Command `json:"-"`
+	// Overrides are what the skill proposes to override in the turns that choose it.
+	Overrides []Override `json:"-"`
 	// RuntimeTools are those that the frontmatter declares, with those that have a Fault, each with its
 	// Declaration, by name.
 	RuntimeTools []Tool `json:"-"`

@@ -152,6 +152,9 @@ type ToolCall struct {
 	Session string `json:"session,omitempty"`
 	// ProjectDir is a directory, as the runner sees it, that the tool may write to; the settings have to allow it.
 	ProjectDir string `json:"project_dir,omitempty"`
+	// Skills are the slugs of those that the turn of the call chose. Where the settings apply overrides, their aliases and defaults
+	// count.
+	Skills []string `json:"skills,omitempty"`
 }
 
 // ToolRequest is a call with who asks for it.

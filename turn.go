@@ -194,6 +194,8 @@ type Resolution struct {
 	ExcludedTools []ExcludedTool `json:"excluded_tools"`
 	// AllowedTools are what is left of the caller's own tools.
 	AllowedTools AllowedTools `json:"allowed_tools"`
+	// Overrides are what the chosen skills propose to override; nil where the settings ignore that, or none proposes anything.
+	Overrides *TurnOverrides `json:"overrides,omitempty"`
 	// Prompt is rendered from Active; the resolver itself leaves it empty.
 	Prompt *Prompt `json:"prompt,omitempty"`
 }
@@ -232,6 +234,8 @@ type Prompt struct {
 	// Chars counts the code points of Text, as the limit does, TokensEstimate about the tokens that a model reads it as.
 	Chars          int `json:"chars"`
 	TokensEstimate int `json:"tokens_estimate"`
+	// Overrides are as in a [Resolution], in an answer that has the prompt alone.
+	Overrides *TurnOverrides `json:"overrides,omitempty"`
 }
 
 // Shortened is a skill that a prompt shows in part.

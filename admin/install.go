@@ -364,7 +364,7 @@ func (s *Service) removePolicy(skill pannier.InstalledSkill, snapshot *pannier.S
 	own := e.Path == "" || e.Path == skill.Path
 	remove := func(is *bool) pannier.Toggle { return pannier.Toggle{Given: !another || own && is != nil && *is} }
 	_, _, err := s.o.Policy.Set(key, e.Path, pannier.PolicyChange{
-		Enabled: remove(e.Enabled), AllowImplicit: remove(e.AllowImplicit), Tools: remove(e.Tools), ToolsAllowed: pannier.Permission{Given: own},
+		Enabled: remove(e.Enabled), AllowImplicit: remove(e.AllowImplicit), Tools: remove(e.Tools), Overrides: remove(e.Overrides), ToolsAllowed: pannier.Permission{Given: own},
 	})
 	if err != nil {
 		s.o.Logger.Warn("removing the policy of an uninstalled skill failed", "slug", skill.Slug, "error", err)

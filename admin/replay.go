@@ -96,7 +96,7 @@ func (r *Replay) unfinishedPolicy(e pannier.AuditEntry) error {
 	key := pannier.PolicyKey{Slug: e.Slug, SourceKind: o.SourceKind}
 	after := r.Policy.All()[key]
 	after.Enabled, after.AllowImplicit = stricter(after.Enabled, o.Enabled), stricter(after.AllowImplicit, o.AllowImplicit)
-	after.Tools = stricter(after.Tools, o.Tools)
+	after.Tools, after.Overrides = stricter(after.Tools, o.Tools), stricter(after.Overrides, o.Overrides)
 	if o.ToolsAllowed.Given {
 		after.ToolsAllowed = pannier.Digest{}
 	}

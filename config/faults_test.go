@@ -115,7 +115,7 @@ func TestFaults(t *testing.T) {
 		{name: "list of policies", file: "policy:\n  skills: [pdf]\n", line: 2, setting: "policy.skills", message: "a list, not a mapping", hint: "slug: {enabled: false}"},
 		{name: "policy in a word", file: "policy:\n  skills:\n    pdf: off\n", line: 3, setting: "policy.skills.pdf", message: "a text, not a mapping"},
 		{name: "switch that does not exist", file: "policy:\n  skills:\n    pdf:\n      enable:\n", line: 4, setting: "policy.skills.pdf.enable", message: "not a switch", hint: "did you mean enabled?"},
-		{name: "switch that is far from any", file: "policy: {skills: {pdf: {x: true}}}\n", line: 1, setting: "policy.skills.pdf.x", message: "not a switch", hint: "enabled, allow_implicit_invocation and tools"},
+		{name: "switch that is far from any", file: "policy: {skills: {pdf: {x: true}}}\n", line: 1, setting: "policy.skills.pdf.x", message: "not a switch", hint: "enabled, allow_implicit_invocation, tools and overrides"},
 		{name: "switch in words", file: "policy: {skills: {pdf: {enabled: yes}}}\n", line: 1, setting: "policy.skills.pdf.enabled", message: `"yes" is not a boolean`},
 		{name: "switch that is a list", file: "policy: {skills: {pdf: {enabled: [true]}}}\n", line: 1, setting: "policy.skills.pdf.enabled", message: "a list, not a single value"},
 		{name: "no slug", file: "policy:\n  skills:\n    PDF Tools:\n", line: 3, setting: "policy.skills.PDF Tools", message: "not a slug", hint: "write pdf-tools"},

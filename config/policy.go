@@ -9,12 +9,13 @@ import (
 
 // The switches of a skill, as people write them.
 const (
-	switchEnabled  = "enabled"
-	switchImplicit = "allow_implicit_invocation"
-	switchTools    = "tools"
+	switchEnabled   = "enabled"
+	switchImplicit  = "allow_implicit_invocation"
+	switchTools     = "tools"
+	switchOverrides = "overrides"
 )
 
-var switches = []string{switchEnabled, switchImplicit, switchTools}
+var switches = []string{switchEnabled, switchImplicit, switchTools, switchOverrides}
 
 // readPolicySkills reads the switches of skills: SLUG:SWITCH=BOOL from flags and variables, mappings from the file.
 func readPolicySkills(d *draft, g given) (faults []*Fault) {
@@ -54,7 +55,7 @@ func (d *draft) setSwitch(g given, slug, name string) []*Fault {
 	said := d.Policy.Skills[slug]
 	field := switchField(&said, name)
 	if field == nil {
-		return []*Fault{g.fault(shown(name)+" is not a switch of a skill", suggest(name, switches, "", "a skill has enabled, allow_implicit_invocation and tools"))}
+		return []*Fault{g.fault(shown(name)+" is not a switch of a skill", suggest(name, switches, "", "a skill has enabled, allow_implicit_invocation, tools and overrides"))}
 	}
 	if g.node.Kind() == yamldoc.Null {
 		return nil
@@ -75,6 +76,8 @@ func switchField(s *pannier.Switches, name string) **bool {
 		return &s.AllowImplicit
 	case switchTools:
 		return &s.Tools
+	case switchOverrides:
+		return &s.Overrides
 	}
 	return nil
 }

@@ -98,8 +98,16 @@ type Environment struct {
 
 // Policy is the gateway layer of policy, and the profile of turns.
 type Policy struct {
-	Skills  map[string]pannier.Switches // by slug; no entry leaves every switch open
-	Profile string                      // one of the Profile constants of package pannier
+	Skills    map[string]pannier.Switches // by slug; no entry leaves every switch open
+	Profile   string                      // one of the Profile constants of package pannier
+	Overrides Overrides
+}
+
+// Overrides say what becomes of the overrides that skills propose.
+type Overrides struct {
+	Mode  string   // one of the Overrides constants of package pannier
+	Parts []string // the parts that skills may override
+	Trust pannier.Trust
 }
 
 // Trust is how far uploaded skills are trusted, and what a skill needs to be usable.

@@ -148,6 +148,17 @@ var table = append([]setting{
 	word(setting{key: "policy.profile", kind: "profile", fallback: pannier.ProfileDefault},
 		"default, or full_auto, which lets skills add to the caller's tools, and says so wherever they do",
 		func(d *draft) *string { return &d.Policy.Profile }, pannier.ProfileDefault, pannier.ProfileFullAuto),
+	word(setting{key: "policy.overrides", kind: "mode", fallback: pannier.OverridesIgnore},
+		"overrides that skills propose for their turns: ignore, suggest (tell the agent), or apply",
+		func(d *draft) *string { return &d.Policy.Overrides.Mode }, pannier.OverridesIgnore, pannier.OverridesSuggest, pannier.OverridesApply),
+	list(setting{key: "policy.overrides_parts", kind: "parts", fallback: "tools,model,context"},
+		"parts of a turn that skills may override, separated by commas: tools, model, context",
+		texts(func(d *draft) *[]string { return &d.Policy.Overrides.Parts }, func(text string) (string, *Fault) {
+			return oneOf([]string{pannier.OverrideTools, pannier.OverrideModel, pannier.OverrideContext}, text)
+		})),
+	word(setting{key: "policy.overrides_trust", kind: "level", fallback: "verified"},
+		"what the origin of a skill must be trusted at least for its overrides: untrusted, community, verified or internal",
+		func(d *draft) *pannier.Trust { return &d.Policy.Overrides.Trust }, pannier.TrustLevels()...),
 	word(setting{key: "trust.install", kind: "level", fallback: "community"},
 		"how far uploaded skills are trusted: untrusted, community, verified or internal",
 		func(d *draft) *pannier.Trust { return &d.Trust.Install }, pannier.TrustLevels()...),

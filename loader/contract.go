@@ -50,6 +50,7 @@ func (c *contract) fill(s *pannier.Skill, m meta) {
 	s.Runtimes = c.runtimes()
 	s.Conflicts = c.conflicts()
 	s.Commands = c.commands()
+	s.Overrides = c.overrides()
 	c.requirements(s)
 	if slices.Contains(s.AllowedTools, "*") {
 		s.AllowedTools = nil

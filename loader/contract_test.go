@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -70,7 +71,19 @@ func TestFields(t *testing.T) {
 		{"a primary variable is not a requirement", "primary-env: A_KEY\n", func(s *pannier.Skill) any { return s.Requirements }, pannier.Requirements{}},
 		{"key of the settings", "metadata: {openclaw: {skillKey: k}}\n", func(s *pannier.Skill) any { return s.SkillKey }, "k"},
 		{"conflicts in a text", "conflicts: b, a\n", func(s *pannier.Skill) any { return s.Conflicts }, []string{"a", "b"}},
-		{"overrides are kept", "overrides: {model: x}\n", func(s *pannier.Skill) any { return s.Requirements }, pannier.Requirements{}},
+		{"overrides are no requirements", "overrides: {model: {effort: x}}\n", func(s *pannier.Skill) any { return s.Requirements }, pannier.Requirements{}},
+		{"overrides", "overrides:\n  tools:\n    aliases: {sum: skill.csv.sum}\n    defaults: {skill.csv.sum: {limit: 10, deep: true}}\n  model: {prefer: [a, b], provider: acme, effort: high}\n" +
+			"  context: {include: [src/**], exclude: ['*.key'], max_chars: 800}\n", func(s *pannier.Skill) any { return s.Overrides }, []pannier.Override{
+			{Part: "tools", Key: "aliases.sum", Value: json.RawMessage(`"skill.csv.sum"`)},
+			{Part: "tools", Key: "defaults.skill.csv.sum.limit", Value: json.RawMessage(`10`)},
+			{Part: "tools", Key: "defaults.skill.csv.sum.deep", Value: json.RawMessage(`true`)},
+			{Part: "model", Key: "prefer", Value: json.RawMessage(`["a","b"]`)},
+			{Part: "model", Key: "provider", Value: json.RawMessage(`"acme"`)},
+			{Part: "model", Key: "effort", Value: json.RawMessage(`"high"`)},
+			{Part: "context", Key: "include", Value: json.RawMessage(`["src/**"]`)},
+			{Part: "context", Key: "exclude", Value: json.RawMessage(`["*.key"]`)},
+			{Part: "context", Key: "max_chars", Value: json.RawMessage(`800`)},
+		}},
 		{"user-invocable", "user-invocable: false\n", func(s *pannier.Skill) any { return s.UserInvocable }, false},
 		{"user-invocable by default", "", func(s *pannier.Skill) any { return s.UserInvocable }, true},
 		{"disable-model-invocation", "disable-model-invocation: true\n", func(s *pannier.Skill) any { return s.DisableModelInvocation }, true},
@@ -194,6 +207,14 @@ func TestWrongTypes(t *testing.T) {
 		{"text for a flag", "user-invocable: \"true\"\n", "skill.type", "user-invocable", 3, 17},
 		{"word for a flag", "disable-model-invocation: yes\n", "skill.type", "disable-model-invocation", 3, 27},
 		{"all tools in quotes", "allowed-tools: '*'\n", "skill.tools.all", "allowed-tools", 3, 16},
+		{"overrides of another shape", "overrides: [a]\n", "skill.overrides.entry", "overrides", 3, 12},
+		{"overrides of another part", "overrides: {env: {A: b}}\n", "skill.overrides.entry", "overrides.env", 3, 18},
+		{"overrides that nothing reads", "overrides: {model: {token: x}}\n", "skill.overrides.entry", "overrides.model.token", 3, 28},
+		{"a default that is no scalar", "overrides: {tools: {defaults: {t: {a: [1]}}}}\n", "skill.overrides.entry", "overrides.tools.defaults.t.a", 3, 39},
+		{"an alias with a dot", "overrides: {tools: {aliases: {a.b: t}}}\n", "skill.overrides.entry", "overrides.tools.aliases.a.b", 3, 36},
+		{"a long override", "overrides: {model: {effort: " + strings.Repeat("x", 129) + "}}\n", "skill.overrides.entry", "overrides.model.effort", 3, 29},
+		{"a limit below one", "overrides: {context: {max_chars: 0}}\n", "skill.overrides.entry", "overrides.context.max_chars", 3, 34},
+		{"many overrides", "overrides: {tools: {aliases: {" + manyAliases + "}}}\n", "skill.overrides.count", "overrides", 3, 12},
 		{"list of dependencies", "dependencies: [a, b]\n", "skill.type", "dependencies", 3, 15},
 		{"mapping for tools", "allowed-tools: {a: b}\n", "skill.type", "allowed-tools", 3, 16},
 		{"list for dependencies", "dependencies: [numpy]\n", "skill.type", "dependencies", 3, 15},
@@ -265,3 +286,12 @@ func TestFieldsInJSON(t *testing.T) {
 		}
 	}
 }
+
+// manyAliases are one more than a skill can have.
+var manyAliases = func() string {
+	var all []string
+	for i := range pannier.MaxOverrides + 1 {
+		all = append(all, fmt.Sprintf("a%d: t", i))
+	}
+	return strings.Join(all, ", ")
+}()

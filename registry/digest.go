@@ -71,6 +71,9 @@ func appendPolicies(b []byte, set map[pannier.PolicyKey]pannier.PolicyEntry) []b
 		if tools := set[key].Tools; tools != nil {
 			b = append(appendTexts(b, "tools"), switchByte(tools))
 		}
+		if overrides := set[key].Overrides; overrides != nil {
+			b = append(appendTexts(b, "overrides"), switchByte(overrides))
+		}
 		if allowed := set[key].ToolsAllowed; !allowed.IsZero() {
 			b = append(appendTexts(b, "tools allowed"), allowed[:]...)
 		}
@@ -100,6 +103,9 @@ func digestOf(e *pannier.Entry) pannier.Digest {
 	}
 	if e.Policy.ToolsOff {
 		b = appendTexts(b, "tools off")
+	}
+	if e.Policy.OverridesOff {
+		b = appendTexts(b, "overrides off")
 	}
 	if allowed := e.Policy.ToolsAllowed; !allowed.IsZero() {
 		b = append(appendTexts(b, "tools allowed"), allowed[:]...)

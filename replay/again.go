@@ -47,6 +47,9 @@ func (a *replayer) again(ctx context.Context, e pannier.Event) ([]Difference, er
 		if run, ok := now.Data.(pannier.SkillInvoked); ok && run.Slug != subject {
 			continue // a turn can invoke several
 		}
+		if o, ok := now.Data.(pannier.SkillOverride); ok && overrideSubject(o) != subject {
+			continue
+		}
 		if now.Type == e.Type {
 			if now.Data, err = a.withResources(ctx, e, now.Data); err != nil {
 				return nil, err
@@ -99,6 +102,12 @@ func (a *replayer) do(ctx context.Context, e pannier.Event) (subject string, err
 			err = a.resolve(ctx, recorded)
 		}
 		return recorded.TurnDigest.String(), err
+	case pannier.EventSkillOverride:
+		o, err := dataOf[pannier.SkillOverride](e)
+		if err == nil {
+			err = a.resolve(ctx, a.history.turns[o.TurnDigest])
+		}
+		return overrideSubject(o), err
 	}
 	run, err := dataOf[pannier.SkillInvoked](e)
 	switch {
@@ -136,6 +145,8 @@ func (a *replayer) resolve(ctx context.Context, recorded pannier.TurnResolved) e
 	_, err := a.Resolve(ctx, turn)
 	return err
 }
+
+func overrideSubject(o pannier.SkillOverride) string { return o.Slug + " " + o.Part + "." + o.Key }
 
 func notFound(detail string) error {
 	return &client.Error{ErrorDocument: pannier.ErrorDocument{Detail: detail}}

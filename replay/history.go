@@ -63,7 +63,7 @@ func pathOf(e pannier.Event) string {
 // repeatable reports whether an event records a request that can be made again.
 func repeatable(e pannier.Event) bool {
 	switch e.Type {
-	case pannier.EventSkillLoaded, pannier.EventSkillInvoked, pannier.EventSkillFileRead, pannier.EventSkillToolCalled:
+	case pannier.EventSkillLoaded, pannier.EventSkillInvoked, pannier.EventSkillFileRead, pannier.EventSkillToolCalled, pannier.EventSkillOverride:
 		return true
 	case pannier.EventTurnResolved:
 		turn, err := dataOf[pannier.TurnResolved](e)
@@ -154,6 +154,9 @@ func (h *History) unsuperseded(digest pannier.Digest, slugAt func(string) string
 		case pannier.EventTurnResolved:
 			turn, _ := dataOf[pannier.TurnResolved](e)
 			return turn.Digest != digest
+		case pannier.EventSkillOverride: // of a turn that was not recorded itself, nothing is known
+			o, _ := dataOf[pannier.SkillOverride](e)
+			return h.turns[o.TurnDigest].Digest != digest
 		case pannier.EventSkillInvoked:
 			run, _ := dataOf[pannier.SkillInvoked](e)
 			return run.Mode == pannier.InvokedAutomatically && h.turns[run.TurnDigest].Digest != digest

@@ -156,7 +156,7 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Opt
 	rules := c.turnRules()
 	host := Host{
 		Settings: c.settings, Environ: opts.Environ, Build: c.build, Registerer: reg, Snapshot: c.registry.Current, Service: decides,
-		RuntimeTools: rules.Tools, Contents: c.contentsForModules(), AgentWorkspace: c.agentWorkspace(),
+		RuntimeTools: rules.Tools, Overridden: rules.Overridden, Contents: c.contentsForModules(), AgentWorkspace: c.agentWorkspace(),
 		Subscribe: c.registry.Subscribe, Manifest: c.loader.RecentManifest, Emit: c.events.Emit, Offer: c.events.Offer,
 		WatchesChanged: c.contents.RequestWatch,
 	}

@@ -220,7 +220,8 @@ const maxCardBytes = 256 << 10
 // turnRules returns the part of policy that is about turns.
 func (e *engine) turnRules() resolve.Rules {
 	t := e.settings.Tools
-	return resolve.Rules{Profile: e.settings.Policy.Profile, Tooling: resolve.ToolRules{
+	p := e.settings.Policy
+	return resolve.Rules{Profile: p.Profile, Overrides: resolve.OverrideRules(p.Overrides), Tooling: resolve.ToolRules{
 		Enabled: t.Enabled, Kinds: t.Kinds, Scripts: slices.Contains(t.Kinds, pannier.RuntimeScript), Trust: toolTrust(t),
 	}}
 }

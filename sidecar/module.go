@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
 	"time"
 
@@ -67,6 +68,8 @@ type Host struct {
 	Snapshot func() *pannier.Snapshot
 	// RuntimeTools returns the tools of the usable skills of a snapshot, and the excluded ones.
 	RuntimeTools func(*pannier.Snapshot) ([]pannier.RuntimeTool, []pannier.ExcludedTool)
+	// Overridden returns the name and the arguments of a call of a tool as the overrides of some skills have them.
+	Overridden func(s *pannier.Snapshot, skills []string, name string, arguments json.RawMessage) (string, json.RawMessage)
 	// AgentWorkspace is the workspace's path as the agent sees it.
 	AgentWorkspace string
 	// Service decides what clients get, whatever protocol they use.

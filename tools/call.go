@@ -27,10 +27,11 @@ type call struct {
 	files     Files
 }
 
-// maxCallID and maxSession bound the names that a client chooses.
+// maxCallID and maxSession bound the names that a client chooses, maxChosen the skills that it names.
 const (
 	maxCallID  = 128
 	maxSession = 256
+	maxChosen  = 64
 )
 
 func (c *call) carryOut(ctx context.Context) (pannier.ToolResult, error) {
@@ -67,6 +68,9 @@ func (c *call) name() error {
 	}
 	if len(c.Session) > maxSession {
 		return refuse(pannier.ToolArgumentsInvalid, fmt.Sprintf("a session has at most %d bytes", maxSession), "shorten it")
+	}
+	if len(c.Skills) > maxChosen {
+		return refuse(pannier.ToolArgumentsInvalid, fmt.Sprintf("a call names at most %d skills", maxChosen), "name those that the turn chose")
 	}
 	return nil
 }
@@ -108,6 +112,9 @@ func (c *call) find() error {
 	snapshot := s.Snapshot()
 	if snapshot == nil {
 		return refuse(pannier.ToolNotFound, "the first scan of the workspace has not ended", "retry in a moment")
+	}
+	if s.Overridden != nil && len(c.Skills) > 0 {
+		c.Name, c.ToolCall.Arguments = s.Overridden(snapshot, c.Skills, c.Name, c.ToolCall.Arguments)
 	}
 	plan := s.plans.of(snapshot, s.Plan)
 	i := slices.IndexFunc(plan.tools, func(t pannier.RuntimeTool) bool { return t.Name == c.Name || t.ModelName == c.Name })

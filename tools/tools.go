@@ -78,6 +78,8 @@ type Options struct {
 	// Snapshot returns the newest snapshot, nil before the first. Plan returns its accepted and its excluded tools.
 	Snapshot func() *pannier.Snapshot
 	Plan     func(*pannier.Snapshot) ([]pannier.RuntimeTool, []pannier.ExcludedTool)
+	// Overridden returns the name and the arguments of a call as the overrides of some skills have them. It is optional.
+	Overridden func(s *pannier.Snapshot, skills []string, name string, arguments json.RawMessage) (string, json.RawMessage)
 	Contents
 	// Secrets reports whether the declaration of an http tool of a skill sends a secret; the error says which one it may not send.
 	// It is optional.

@@ -130,5 +130,8 @@ func own(s pannier.PolicyEntry) pannier.PolicyEntry {
 	if s.Tools != nil {
 		s.Tools = new(*s.Tools)
 	}
+	if s.Overrides != nil {
+		s.Overrides = new(*s.Overrides)
+	}
 	return s
 }

@@ -90,6 +90,13 @@ var summaries = map[pannier.EventType]func(json.RawMessage) (eventSummary, error
 		}
 		return s
 	}),
+	pannier.EventSkillOverride: summaryOf(func(d pannier.SkillOverride) eventSummary {
+		s := eventSummary{d.Slug, "override " + d.Decision + ": " + d.Part + "." + d.Key, ""}
+		if d.Reason != "" {
+			s.text, s.colour = s.text+" ("+d.Reason+")", yellow
+		}
+		return s
+	}),
 	pannier.EventMCPSession: summaryOf(func(d pannier.MCPSession) eventSummary {
 		return eventSummary{d.Client, joinWords("connected: version", d.Version+",", "MCP", d.Protocol), ""}
 	}),

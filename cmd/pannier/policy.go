@@ -34,14 +34,15 @@ func (p *program) policyListCommand() *cobra.Command {
 }
 
 func (p *program) policySetCommand() *cobra.Command {
-	var enabled, implicit, offered, kind string
+	var enabled, implicit, offered, overrides, kind string
 	var future bool
 	cmd := &cobra.Command{
 		Use:   "set SLUG",
 		Short: "Change the policy of a skill",
 		Long: `Changes the policy of a skill in the workspace: whether it is usable, whether the model may use it
-on its own, and whether its tools are offered. A switch that is not given keeps its value;
-"default" removes it. Without a sidecar, the command changes the state directory itself.
+on its own, whether its tools are offered, and whether it may override something in its turns. A
+switch that is not given keeps its value; "default" removes it. Without a sidecar, the command
+changes the state directory itself.
 
 A slug that no skill has is refused. --future sets the policy of a skill that is not there yet.`,
 		Example: `  pannier policy set pdf-forms --enabled=false
@@ -49,7 +50,7 @@ A slug that no skill has is refused. --future sets the policy of a skill that is
   pannier policy set next-week --implicit=false --future`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			change, err := policyChange(enabled, implicit, offered)
+			change, err := policyChange(enabled, implicit, offered, overrides)
 			if err != nil {
 				return err
 			}
@@ -69,6 +70,7 @@ A slug that no skill has is refused. --future sets the policy of a skill that is
 	cmd.Flags().StringVar(&enabled, "enabled", "", "whether the skill is usable: true, false or default")
 	cmd.Flags().StringVar(&implicit, "implicit", "", "whether the model may use it on its own: true, false or default")
 	cmd.Flags().StringVar(&offered, "tools", "", "whether its tools are offered: true, false or default")
+	cmd.Flags().StringVar(&overrides, "overrides", "", "whether it may override something in its turns: true, false or default")
 	cmd.Flags().StringVar(&kind, "source-kind", "", "`kind` of root: workspace, managed, bundled or extra (default: that of the skill)")
 	cmd.Flags().BoolVar(&future, "future", false, "set the policy of a skill that is not there yet")
 	return p.share(p.jsonFlag(cmd), readsSkills...)
@@ -101,14 +103,19 @@ func knownToPolicy(ctx context.Context, c *client.Client, slug string, kind pann
 }
 
 // policyChange reads the switches. At least one must be given.
-func policyChange(enabled, implicit, offered string) (change pannier.PolicyChange, err error) {
-	if enabled == "" && implicit == "" && offered == "" {
-		return change, failure("nothing to change", "give --enabled, --implicit or --tools")
+func policyChange(enabled, implicit, offered, overrides string) (change pannier.PolicyChange, err error) {
+	if enabled+implicit+offered+overrides == "" {
+		return change, failure("nothing to change", "give --enabled, --implicit, --tools or --overrides")
 	}
 	for _, flag := range []struct {
 		name, text string
 		to         *pannier.Toggle
-	}{{"--enabled", enabled, &change.Enabled}, {"--implicit", implicit, &change.AllowImplicit}, {"--tools", offered, &change.Tools}} {
+	}{
+		{"--enabled", enabled, &change.Enabled},
+		{"--implicit", implicit, &change.AllowImplicit},
+		{"--tools", offered, &change.Tools},
+		{"--overrides", overrides, &change.Overrides},
+	} {
 		switch flag.text {
 		case "":
 		case "default":

@@ -62,7 +62,28 @@ func (s streams) printResolution(r pannier.Resolution, verbose bool) error {
 	if err := s.printRuntimeTools(r); err != nil {
 		return err
 	}
-	return s.printAllowed(r.AllowedTools)
+	if err := s.printAllowed(r.AllowedTools); err != nil {
+		return err
+	}
+	return s.printOverrides(r.Overrides)
+}
+
+// printOverrides prints what the chosen skills propose to override, and what becomes of it.
+func (s streams) printOverrides(o *pannier.TurnOverrides) error {
+	if o == nil {
+		return nil
+	}
+	rows := [][]string{{"SLUG", "OVERRIDES", "WITH", "EFFECTIVE"}}
+	refused := o.Refused // in the order of the proposals
+	for _, p := range o.Proposed {
+		effective := "yes, " + map[string]string{pannier.OverridesApply: "applied", pannier.OverridesSuggest: "suggested"}[o.Mode]
+		if len(refused) > 0 && refused[0].Slug == p.Slug && refused[0].Part == p.Part && refused[0].Key == p.Key {
+			effective, refused = "no, "+refused[0].Reason, refused[1:]
+		}
+		rows = append(rows, []string{plain.Shorten(p.Slug, 40), p.Part + "." + p.Key, plain.Shorten(string(p.Value), 40), effective})
+	}
+	fmt.Fprintln(s.out)
+	return s.table(rows)
 }
 
 func (s streams) printActive(r pannier.Resolution, verbose bool) error {

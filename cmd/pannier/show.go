@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -100,6 +101,7 @@ func (s streams) printDetail(d pannier.Detail, directory string) error {
 		{"runtime", strings.Join(d.Runtimes, ", ")},
 		{"tags", strings.Join(d.Tags, ", ")},
 		{"allowed tools", strings.Join(d.AllowedTools, " ")},
+		{"overrides", proposedOverrides(d)},
 		{"license", d.License},
 		{"homepage", d.Homepage},
 		{"digest", d.Digest.String()},
@@ -131,6 +133,15 @@ func (s streams) printDetail(d pannier.Detail, directory string) error {
 	}
 	s.printProblems(d.Problems)
 	return nil
+}
+
+// proposedOverrides returns what the skill proposes to override, as its frontmatter says it. What counts depends on the turn.
+func proposedOverrides(d pannier.Detail) string {
+	var front struct{ Overrides json.RawMessage }
+	if err := json.Unmarshal(d.Frontmatter, &front); err != nil {
+		return ""
+	}
+	return plain.Shorten(string(front.Overrides), 120)
 }
 
 // inspectionRows tell what was found by looking into the skill's directory.

@@ -358,6 +358,8 @@ export const S = {
     narrowed: (slugs: string) => `${slugs} limits the agent to:`,
     noToolLeft: "no tool at all.",
     notNarrowed: "No skill limits the tools of the agent.",
+    overrides: (count: number, refused: number) => `Overrides of the skills: ${count} proposed, ${refused} refused`,
+    overrideEffects: { suggest: "suggested to the agent", apply: "applied" } as Record<string, string>,
     prompt: "What the agent reads",
     formats: "Formats of the prompt",
     formatMeanings: {
@@ -475,6 +477,7 @@ export const S = {
       skill_loaded: "read",
       skill_file_read: "file read",
       skill_invoked: "used",
+      skill_override: "override",
       turn_resolved: "turn",
       skill_scanned: "scan",
       workspace_changed: "workspace",
@@ -508,6 +511,7 @@ export const S = {
     warning: (detail: string) => `has a problem: ${detail}`,
     loaded: "instructions were read",
     fileRead: (path: string) => `file ${path} was read`,
+    override: (key: string, decision: string, reason: string) => `proposes ${key}: ${decision}${reason && ", " + reason.replaceAll("_", " ")}`,
     invoked: (byName: boolean, command: string) => (byName ? "was called by name" : "was chosen because a file matched") + (command ? `, command ${command}` : ""),
     turn: (active: number, rejected: number) => `A turn was resolved: ${active} active, ${rejected} rejected`,
     scanned: (decision: string, findings: number) =>

@@ -119,4 +119,8 @@ var Table = []Field{
 		Name: "commands", Custom: true,
 		Shape: "list", Meaning: "mappings `name`, `description`, `args`",
 	},
+	{
+		Name: "overrides", Custom: true,
+		Shape: "mapping", Meaning: "what the skill proposes for its turns; see below",
+	},
 }

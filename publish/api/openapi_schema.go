@@ -232,6 +232,7 @@ var eventData = map[pannier.EventType]any{
 	pannier.EventSkillFileRead: pannier.SkillFileRead{}, pannier.EventSkillInvoked: pannier.SkillInvoked{},
 	pannier.EventTurnResolved:      pannier.TurnResolved{},
 	pannier.EventSkillToolCalled:   pannier.SkillToolCalled{},
+	pannier.EventSkillOverride:     pannier.SkillOverride{},
 	pannier.EventSkillStateChanged: pannier.SkillStateChanged{}, pannier.EventSkillWarning: pannier.SkillWarning{},
 	pannier.EventWorkspaceChanged: pannier.WorkspaceChanged{}, pannier.EventEnvironmentChanged: pannier.EnvironmentChanged{},
 	pannier.EventPolicyChanged: pannier.PolicyChanged{}, pannier.EventSkillScanned: pannier.SkillScanned{},

@@ -49,6 +49,7 @@ var told = []any{
 	toldInstall, toldInstall, toldInstall, toldInstall,
 	pannier.SkillPromotion{Summary: "s", Repetition: json.RawMessage(`{"count":3}`), Packet: json.RawMessage(`{"promote_to_skill":true}`)},
 	pannier.MCPSession{Client: "c", Version: "1", Protocol: "2026-07-28", Method: "server/discover"},
+	pannier.SkillOverride{Slug: "a", Part: "tools", Key: "aliases.b", Value: json.RawMessage(`"c"`), Decision: pannier.OverrideRefused, Reason: pannier.OverrideRefusedAlias},
 }
 
 var toldInstall = pannier.SkillInstalled{InstalledSkill: pannier.InstalledSkill{Slug: "a", SourceKind: pannier.SourceWorkspace, Fingerprint: pannier.DigestOf(nil), Path: "skills/a", InstallPath: "/w/skills/a"}, Origin: "archive"}
@@ -56,7 +57,7 @@ var toldInstall = pannier.SkillInstalled{InstalledSkill: pannier.InstalledSkill{
 var toldTypes = []pannier.EventType{
 	pannier.EventCatalogUpdated, pannier.EventSkillLoaded, pannier.EventSkillFileRead, pannier.EventSkillInvoked, pannier.EventTurnResolved, pannier.EventSkillToolCalled, pannier.EventSkillStateChanged, pannier.EventSkillWarning,
 	pannier.EventWorkspaceChanged, pannier.EventEnvironmentChanged, pannier.EventPolicyChanged, pannier.EventSkillScanned, pannier.EventCardPushed,
-	pannier.EventInstallAdded, pannier.EventInstallReplaced, pannier.EventInstallRemoved, pannier.EventInstallRolledBack, pannier.EventSkillPromotion, pannier.EventMCPSession,
+	pannier.EventInstallAdded, pannier.EventInstallReplaced, pannier.EventInstallRemoved, pannier.EventInstallRolledBack, pannier.EventSkillPromotion, pannier.EventMCPSession, pannier.EventSkillOverride,
 }
 
 // toldReader reads the events of told.

@@ -50,7 +50,7 @@ func (t *Turns) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.Tu
 		if t.Peers != nil { // only formats that read bodies show them, and their answers are not kept
 			sections = sections.WithPeers(t.Peers())
 		}
-		sections.RenderActive(into.active(), texts, turn.Format, t.budget(turn), &into.section)
+		sections.RenderActive(into.active(), texts, turn.Format, t.budget(turn, into.Overrides), &into.section)
 		into.keepShown()
 		return nil
 	}

@@ -61,6 +61,9 @@ func (a *Answer) AppendJSON(dst []byte) []byte {
 	dst = a.appendTools(append(dst, `,"tools":`...), kept.tools)
 	dst = appendExcluded(append(dst, `,"excluded_tools":`...), &kept.without, a.ExcludedTools)
 	dst = appendAllowed(append(dst, `,"allowed_tools":`...), &a.AllowedTools)
+	if a.Overrides != nil {
+		dst = appendTool(append(dst, `,"overrides":`...), a.Overrides)
+	}
 	dst = appendSection(append(dst, `,"prompt":`...), &a.section)
 	return append(dst, "}\n"...)
 }
@@ -154,7 +157,11 @@ func (a *Answer) promptSize() int {
 // AppendPrompt appends the prompt: its text, or JSON with a line feed that also lists what was omitted.
 func (a *Answer) AppendPrompt(dst []byte, asJSON bool) []byte {
 	if asJSON {
-		return append(appendSection(slices.Grow(dst, a.promptSize()), &a.section), '\n')
+		dst = appendSection(slices.Grow(dst, a.promptSize()), &a.section)
+		if a.Overrides != nil {
+			dst = append(appendTool(append(dst[:len(dst)-1], `,"overrides":`...), a.Overrides), '}')
+		}
+		return append(dst, '\n')
 	}
 	dst = slices.Grow(dst, a.section.Size())
 	for _, part := range a.section.Parts {

@@ -52,6 +52,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	var full pannier.Resolution
 	fill(reflect.ValueOf(&full).Elem())
 	full.Prompt.Chars, full.Prompt.TokensEstimate = 11, 3 // which follow from the text
+	full.Prompt.Overrides = nil                           // which the resolution has
 	noTools := pannier.AllowedTools{Effective: []string{}, NarrowedBy: []string{}}
 	for name, r := range map[string]pannier.Resolution{
 		"full":  full,
@@ -61,6 +62,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		if got, want := string(turn.AppendResolution(r)), encodeJSON(t, r); got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
 		}
+		r.Prompt.Overrides = r.Overrides
 		if got, want := string(turn.AppendPrompt(*r.Prompt)), encodeJSON(t, r.Prompt); got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
 		}

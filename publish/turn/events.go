@@ -45,16 +45,20 @@ type readBody struct {
 }
 
 // Record records which skills are active in a turn and emits its events, unless it is sampled out: turn_resolved,
-// skill_warning of each skill that adds tools, skill_loaded of each body in the prompt, and skill_invoked of each
-// chosen skill.
+// skill_warning of each skill that adds tools, skill_loaded of each body in the prompt, skill_invoked of each
+// chosen skill, and skill_override.
 func (t *Turns) Record(turn pannier.Turn, a *Answer) {
 	t.recordActive(a)
 	for _, b := range a.read {
 		t.Service.MarkLoaded(b.Entry)
 	}
+	overrides := a.overrides()
+	for _, o := range overrides {
+		t.overrides.WithLabelValues(o.Decision).Inc()
+	}
 	ok := t.sampler.admit(time.Now())
 	if ok {
-		ok = t.emitTurn(turn, a)
+		ok = t.emitTurn(turn, a, overrides)
 	}
 	if !ok {
 		t.sampler.skip(1)
@@ -62,7 +66,7 @@ func (t *Turns) Record(turn pannier.Turn, a *Answer) {
 	t.recorded.WithLabelValues(strconv.FormatBool(ok)).Inc()
 }
 
-func (t *Turns) emitTurn(turn pannier.Turn, a *Answer) bool {
+func (t *Turns) emitTurn(turn pannier.Turn, a *Answer, overrides []pannier.SkillOverride) bool {
 	text, err := json.Marshal(turn)
 	if err != nil { // a turn is made of texts and numbers
 		return false
@@ -76,7 +80,8 @@ func (t *Turns) emitTurn(turn pannier.Turn, a *Answer) bool {
 		t.sampler.skip(e.Unrecorded)
 		return false
 	}
-	t.sampler.spend(t.emitWidened(a.AllowedTools) + t.emitLoaded(a.read, e.TurnDigest) + t.emitInvoked(a, e.TurnDigest))
+	t.sampler.spend(t.emitWidened(a.AllowedTools) + t.emitLoaded(a.read, e.TurnDigest) + t.emitInvoked(a, e.TurnDigest) +
+		t.emitOverrides(overrides, e.TurnDigest))
 	return true
 }
 

@@ -13,7 +13,7 @@ func AppendResolution(r pannier.Resolution) []byte {
 
 // AppendPrompt returns the JSON of a prompt.
 func AppendPrompt(p pannier.Prompt) []byte {
-	a := Answer{section: sectionOf(p)}
+	a := Answer{Resolution: pannier.Resolution{Overrides: p.Overrides}, section: sectionOf(p)}
 	return a.AppendPrompt(nil, true)
 }
 

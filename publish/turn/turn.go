@@ -47,6 +47,7 @@ type Turns struct {
 	sampler   *sampler
 	duration  prometheus.Histogram
 	recorded  *prometheus.CounterVec
+	overrides *prometheus.CounterVec
 	spare     sync.Pool // of *Answer
 
 	mu     sync.Mutex
@@ -72,12 +73,13 @@ func New(o Options) *Turns {
 		recorded: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pannier_turns_total", Help: "Turns that were answered, by whether their events were recorded.",
 		}, []string{"recorded"}),
+		overrides: newOverrides(),
 	}
 	for _, recorded := range []bool{true, false} {
 		t.recorded.WithLabelValues(strconv.FormatBool(recorded))
 	}
 	if o.Registerer != nil {
-		o.Registerer.MustRegister(t.duration, t.recorded)
+		o.Registerer.MustRegister(t.duration, t.recorded, t.overrides)
 	}
 	return t
 }
@@ -162,8 +164,9 @@ func checkList(name string, list []string, items, bytes int) error {
 	return nil
 }
 
-// budget returns the budget of the prompt of a turn: its own limits, else that of the settings.
-func (t *Turns) budget(turn pannier.Turn) (b prompt.Budget) {
+// budget returns the budget of the prompt of a turn: its own limits, else that of the settings, or less where overrides
+// apply.
+func (t *Turns) budget(turn pannier.Turn, o *pannier.TurnOverrides) (b prompt.Budget) {
 	if n := turn.Limits.MaxTokens; n != nil {
 		b.MaxTokens = *n
 	}
@@ -172,6 +175,11 @@ func (t *Turns) budget(turn pannier.Turn) (b prompt.Budget) {
 		b.MaxChars = *turn.Limits.MaxChars
 	case turn.Limits.MaxTokens == nil && prompt.Bounded(turn.Format):
 		b.MaxChars = t.MaxChars
+	}
+	if o != nil && o.Mode == pannier.OverridesApply {
+		if least := o.Effective.Context.MaxChars; least > 0 && (b.MaxChars == 0 || least < b.MaxChars) {
+			b.MaxChars = least
+		}
 	}
 	return b
 }

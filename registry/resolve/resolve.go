@@ -19,7 +19,8 @@ type Rules struct {
 	// Profile is one of the Profile constants; empty is the default.
 	Profile string
 	// Tooling is about the runtime tools of active skills.
-	Tooling ToolRules
+	Tooling   ToolRules
+	Overrides OverrideRules
 }
 
 // Resolve resolves a turn by the default rules.
@@ -44,6 +45,7 @@ func (rules Rules) resolve(s *pannier.Snapshot, t pannier.Turn, x *index) pannie
 		r.byPath(x.globs())
 	}
 	r.out.AllowedTools = rules.allowedTools(s, t, r.out.Active)
+	r.out.Overrides = r.overrides(rules, r.out.AllowedTools)
 	r.implicit()
 	var tools []pannier.RuntimeTool
 	tools, r.out.ExcludedTools = rules.Tooling.plan(r.tooled)

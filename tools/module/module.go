@@ -52,7 +52,7 @@ func open(h sidecar.Host) (sidecar.Part, error) {
 	}
 	requests := requests{httptool.New(ho)}
 	o := tools.Options{
-		Snapshot: h.Snapshot, Plan: h.RuntimeTools,
+		Snapshot: h.Snapshot, Plan: h.RuntimeTools, Overridden: h.Overridden,
 		Contents: tools.Contents{
 			Known: func(s *pannier.Skill) tools.Files { return tools.Files(h.Contents.Known(s)) },
 			Read: func(ctx context.Context, s *pannier.Skill) (tools.Files, error) {

@@ -951,10 +951,34 @@ export interface components {
             version?: string;
         };
         Digest: string;
+        EffectiveOverrides: {
+            context?: {
+                exclude?: string[];
+                include?: string[][];
+                max_chars?: number;
+                paths?: string[];
+            };
+            model?: {
+                effort?: string;
+                prefer?: string[];
+                provider?: string;
+            };
+            tools?: {
+                aliases?: {
+                    [key: string]: string;
+                };
+                defaults?: {
+                    [key: string]: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
         EffectivePolicy: {
             allow_implicit_invocation: boolean;
             enabled: boolean;
             implicit_source: components["schemas"]["PolicyLayer"];
+            overrides_off?: boolean;
             source: components["schemas"]["PolicyLayer"];
             tools_allowed?: components["schemas"]["Digest"];
             tools_off?: boolean;
@@ -1061,9 +1085,9 @@ export interface components {
             title: string;
             type: string;
         };
-        Event: components["schemas"]["SkillCatalogUpdatedEvent"] | components["schemas"]["SkillLoadedEvent"] | components["schemas"]["SkillFileReadEvent"] | components["schemas"]["SkillInvokedEvent"] | components["schemas"]["SkillToolCalledEvent"] | components["schemas"]["TurnResolvedEvent"] | components["schemas"]["SkillStateChangedEvent"] | components["schemas"]["SkillWarningEvent"] | components["schemas"]["SkillScannedEvent"] | components["schemas"]["WorkspaceChangedEvent"] | components["schemas"]["EnvironmentChangedEvent"] | components["schemas"]["PolicyChangedEvent"] | components["schemas"]["InstallAddedEvent"] | components["schemas"]["InstallReplacedEvent"] | components["schemas"]["InstallRemovedEvent"] | components["schemas"]["InstallRolledBackEvent"] | components["schemas"]["SkillPromotionEvent"] | components["schemas"]["McpSessionEvent"] | components["schemas"]["CardPushedEvent"] | components["schemas"]["CardRejectedEvent"];
+        Event: components["schemas"]["SkillCatalogUpdatedEvent"] | components["schemas"]["SkillLoadedEvent"] | components["schemas"]["SkillFileReadEvent"] | components["schemas"]["SkillInvokedEvent"] | components["schemas"]["SkillToolCalledEvent"] | components["schemas"]["SkillOverrideEvent"] | components["schemas"]["TurnResolvedEvent"] | components["schemas"]["SkillStateChangedEvent"] | components["schemas"]["SkillWarningEvent"] | components["schemas"]["SkillScannedEvent"] | components["schemas"]["WorkspaceChangedEvent"] | components["schemas"]["EnvironmentChangedEvent"] | components["schemas"]["PolicyChangedEvent"] | components["schemas"]["InstallAddedEvent"] | components["schemas"]["InstallReplacedEvent"] | components["schemas"]["InstallRemovedEvent"] | components["schemas"]["InstallRolledBackEvent"] | components["schemas"]["SkillPromotionEvent"] | components["schemas"]["McpSessionEvent"] | components["schemas"]["CardPushedEvent"] | components["schemas"]["CardRejectedEvent"];
         /** @enum {string} */
-        EventType: "skill_catalog_updated" | "skill_loaded" | "skill_file_read" | "skill_invoked" | "skill_tool_called" | "turn_resolved" | "skill_state_changed" | "skill_warning" | "skill_scanned" | "workspace_changed" | "environment_changed" | "policy_changed" | "install_added" | "install_replaced" | "install_removed" | "install_rolled_back" | "skill_promotion" | "mcp_session" | "card_pushed" | "card_rejected";
+        EventType: "skill_catalog_updated" | "skill_loaded" | "skill_file_read" | "skill_invoked" | "skill_tool_called" | "skill_override" | "turn_resolved" | "skill_state_changed" | "skill_warning" | "skill_scanned" | "workspace_changed" | "environment_changed" | "policy_changed" | "install_added" | "install_replaced" | "install_removed" | "install_rolled_back" | "skill_promotion" | "mcp_session" | "card_pushed" | "card_rejected";
         ExcludedTool: {
             description: string;
             detail: string;
@@ -1374,6 +1398,7 @@ export interface components {
             effective: components["schemas"]["EffectivePolicy"];
             enabled?: boolean;
             layers: components["schemas"]["PolicyLayers"];
+            overrides?: boolean;
             path?: string;
             slug: string;
             source_kind: components["schemas"]["SourceKind"];
@@ -1383,6 +1408,7 @@ export interface components {
         PolicyChange: {
             allow_implicit_invocation?: boolean | null;
             enabled?: boolean | null;
+            overrides?: boolean | null;
             tools?: boolean | null;
             tools_allowed?: string | null;
         };
@@ -1411,6 +1437,7 @@ export interface components {
         PolicyEntry: {
             allow_implicit_invocation?: boolean;
             enabled?: boolean;
+            overrides?: boolean;
             path?: string;
             tools?: boolean;
             tools_allowed?: components["schemas"]["Digest"];
@@ -1448,10 +1475,17 @@ export interface components {
             chars: number;
             format: string;
             omitted: string[];
+            overrides?: components["schemas"]["TurnOverrides"];
             shortened?: components["schemas"]["Shortened"][];
             text: string;
             tokens_estimate: number;
             truncated: boolean;
+        };
+        ProposedOverride: {
+            key: string;
+            part: string;
+            slug: string;
+            value: unknown;
         };
         PushAttempt: {
             /** Format: date-time */
@@ -1488,6 +1522,12 @@ export interface components {
             include_retry_hint?: boolean;
             mode: string;
         };
+        RefusedOverride: {
+            key: string;
+            part: string;
+            reason: string;
+            slug: string;
+        };
         RejectedSkill: {
             detail: string;
             diagnostics: components["schemas"]["Reason"][];
@@ -1520,6 +1560,7 @@ export interface components {
             allowed_tools: components["schemas"]["AllowedTools"];
             digest: components["schemas"]["Digest"];
             excluded_tools: components["schemas"]["ExcludedTool"][];
+            overrides?: components["schemas"]["TurnOverrides"];
             prompt?: components["schemas"]["Prompt"];
             rejected: components["schemas"]["RejectedSkill"][];
             /** Format: int64 */
@@ -1750,6 +1791,30 @@ export interface components {
             type: "skill_loaded";
             workspace_id: string;
         };
+        SkillOverride: {
+            decision: string;
+            key: string;
+            part: string;
+            reason?: string;
+            slug: string;
+            turn_digest: components["schemas"]["Digest"];
+            value?: unknown;
+        };
+        SkillOverrideEvent: {
+            data: components["schemas"]["SkillOverride"];
+            /** Format: int64 */
+            seq: number;
+            /** Format: int64 */
+            snapshot_version: number;
+            /** Format: date-time */
+            time: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "skill_override";
+            workspace_id: string;
+        };
         SkillPromotion: {
             digest: components["schemas"]["Digest"];
             packet: {
@@ -1924,6 +1989,7 @@ export interface components {
         Switches: {
             allow_implicit_invocation?: boolean;
             enabled?: boolean;
+            overrides?: boolean;
             tools?: boolean;
         };
         Ticket: {
@@ -1948,6 +2014,7 @@ export interface components {
             call_id?: string;
             project_dir?: string;
             session?: string;
+            skills?: string[];
         };
         ToolDiagnostic: {
             code: string;
@@ -2007,6 +2074,12 @@ export interface components {
         TurnContext: {
             recent_skills?: string[];
             recent_texts?: string[];
+        };
+        TurnOverrides: {
+            effective: components["schemas"]["EffectiveOverrides"];
+            mode: string;
+            proposed: components["schemas"]["ProposedOverride"][];
+            refused: components["schemas"]["RefusedOverride"][];
         };
         TurnResolved: {
             active: {

@@ -37,6 +37,7 @@ const texts: Record<string, (d: Data) => EventText> = {
   skill_loaded: (d) => ofSkill(d.name, t.loaded, "quiet"),
   skill_file_read: (d) => ofSkill(d.slug, t.fileRead(text(d.path)), "quiet"),
   skill_invoked: (d) => ofSkill(d.slug, t.invoked(d.mode === "manual", text(d.command)), "good"),
+  skill_override: (d) => ofSkill(d.slug, t.override(`${text(d.part)}.${text(d.key)}`, text(d.decision), text(d.reason)), d.decision === "refused" ? "warn" : "quiet"),
   turn_resolved: (d) => of("", t.turn(total(d.active), total(d.rejected)), "quiet"),
   skill_scanned: (d) => ofSkill(d.slug, t.scanned(text(d.decision), Number(d.findings ?? 0)), d.decision === "block" ? "bad" : d.decision === "warn" ? "warn" : "good"),
   workspace_changed: (d) => {

@@ -13,7 +13,7 @@ export interface Loaded {
 }
 
 // Events of use say nothing about the skill itself.
-const unrelated = new Set(["skill_loaded", "skill_invoked", "skill_file_read", "turn_resolved", "mcp_session", "card_pushed", "card_rejected"]);
+const unrelated = new Set(["skill_loaded", "skill_invoked", "skill_override", "skill_file_read", "turn_resolved", "mcp_session", "card_pushed", "card_rejected"]);
 const coalesce = 40;
 
 /** concerns reports whether an event may change what is shown of a skill. */

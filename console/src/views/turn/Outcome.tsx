@@ -48,6 +48,7 @@ export function Outcome({ tried }: { tried: Tried }) {
           </details>
         )}
         <Tools tried={tried} />
+        <Overrides tried={tried} />
       </section>
     </div>
   );
@@ -85,6 +86,28 @@ function Rejection({ skill }: { skill: RejectedSkill }) {
       {skill.diagnostics.slice(1).map((d) => <div class="because" key={d.code + d.subject}>{d.remedy || d.code}</div>)}
       {skill.reason === "disabled_by_policy" && <a class="action" href={href("switches", "", { q: skill.slug })}>{S.turn.openSwitches}</a>}
     </>
+  );
+}
+
+function Overrides({ tried }: { tried: Tried }) {
+  const overrides = tried.resolution.overrides;
+  if (!overrides) return null;
+  const { mode, proposed, refused } = overrides;
+  return (
+    <details>
+      <summary>{S.turn.overrides(proposed.length, refused.length)}</summary>
+      <ul class="rows">
+        {proposed.slice(0, most).map((p) => {
+          const why = refused.find((r) => r.slug === p.slug && r.part === p.part && r.key === p.key)?.reason;
+          return (
+            <li key={p.slug + p.part + p.key}>
+              <a href={href("skills", p.slug)}>{p.slug}</a> <code>{`${p.part}.${p.key}: ${JSON.stringify(p.value)}`}</code>{" "}
+              <Badge tone={why ? "off" : "ok"}>{why ? why.replaceAll("_", " ") : S.turn.overrideEffects[mode]}</Badge>
+            </li>
+          );
+        })}
+      </ul>
+    </details>
   );
 }
 
