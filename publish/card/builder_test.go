@@ -2,8 +2,10 @@ package card_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -82,5 +84,21 @@ func BenchmarkBuilderOneChanged10k(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		entries[3] = edited(entries[3], fmt.Sprint(i))
 		builder.Build(&pannier.Snapshot{Entries: entries})
+	}
+}
+
+// TestMembers are the parts of the JSON, so that nobody parses the card to push it.
+func TestMembers(t *testing.T) {
+	s := &pannier.Snapshot{Workspace: pannier.Workspace{Name: "A <b> & \"c\"", Streaming: true}}
+	for _, o := range []card.Options{{}, {URL: "https://a.example/?x&y"}, {MaxBytes: 1}} {
+		for range 3 {
+			c := card.Build(s, o)
+			var want map[string]json.RawMessage
+			if err := json.Unmarshal(c.JSON, &want); err != nil || !reflect.DeepEqual(c.Members, want) {
+				t.Errorf("%+v: %s, want %s, %v", o, c.Members, want, err)
+			}
+			slug := fmt.Sprintf("s%d", len(s.Entries))
+			s.Entries = append(s.Entries, &pannier.Entry{Skill: &pannier.Skill{Slug: slug, Name: slug, Tags: []string{"</x>"}}, ID: slug, Usable: true})
+		}
 	}
 }

@@ -38,6 +38,8 @@ type Card struct {
 	JSON json.RawMessage
 	// Digest is that of JSON.
 	Digest pannier.Digest
+	// Members are the parts of JSON by key; nil for a card that was not built here. It must not be changed.
+	Members map[string]json.RawMessage
 	// SnapshotVersion is that of the snapshot that it was made from.
 	SnapshotVersion uint64
 	// Trimmed says what was left out because of [Options.MaxBytes], in the order in which it was, in words.
@@ -119,6 +121,11 @@ func (b *Builder) Build(s *pannier.Snapshot) Card {
 	}
 	c.JSON = d.join()
 	c.Digest = pannier.DigestOf(c.JSON)
+	_ = json.Unmarshal(encoded(d.head), &c.Members) // texts alone
+	skills, tail := len(d.front)-1, len(c.JSON)-len(d.end)+1
+	c.Members["skills"] = c.JSON[skills:tail:tail]
+	tail += len(`,"capabilities":`)
+	c.Members["capabilities"] = c.JSON[tail : len(c.JSON)-1 : len(c.JSON)-1]
 	return c
 }
 

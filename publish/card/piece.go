@@ -35,7 +35,7 @@ func (p *piece) id() string { return cmp.Or(line(p.entry.ID), p.entry.Slug) }
 // size returns the size of the JSON at a level.
 func (p *piece) size(l level) int {
 	if p.sizes[l] == 0 {
-		p.encode(l)
+		p.text, p.at = p.encode(l), l // most often the card gets it
 	}
 	return p.sizes[l]
 }

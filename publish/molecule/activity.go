@@ -18,22 +18,18 @@ const activityTimeout = 5 * time.Second
 func (p *Promoter) announce(ctx context.Context, promotion pannier.Promotion) error {
 	ctx, cancel := context.WithTimeout(ctx, activityTimeout)
 	defer cancel()
-	return p.report(ctx, p.activity, ActivityRequest{
-		Type: ActivityPromotion, Method: MethodPromotion, Summary: promotion.Summary, Status: "ok", SourceID: p.workspaceID,
-		RequestBody: promotion.Packet, Metadata: promotionMetadata(promotion),
-	})
-}
-
-func promotionMetadata(promotion pannier.Promotion) PromotionMetadata {
 	var fields struct {
 		Scope    any `json:"scope"`
 		MemoryID any `json:"memory_id"`
 	}
 	_ = json.Unmarshal(promotion.Packet, &fields) // a packet is an object, and these may be anything
-	return PromotionMetadata{
-		Source: "memory-curation", Scope: fields.Scope, MemoryID: fields.MemoryID, PromoteToSkill: true,
-		RepetitionSignal: promotion.Repetition, MemoryPacket: promotion.Packet,
-	}
+	return p.report(ctx, p.activity, ActivityRequest{
+		Type: ActivityPromotion, Method: MethodPromotion, Summary: promotion.Summary, Status: "ok", SourceID: p.workspaceID,
+		RequestBody: promotion.Packet, Metadata: PromotionMetadata{
+			Source: "memory-curation", Scope: fields.Scope, MemoryID: fields.MemoryID, PromoteToSkill: true,
+			RepetitionSignal: promotion.Repetition, MemoryPacket: promotion.Packet,
+		},
+	})
 }
 
 func (p *Promoter) report(ctx context.Context, target *url.URL, value any) error {

@@ -2,7 +2,6 @@ package molecule
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,12 +16,6 @@ type droppedKeys struct {
 }
 
 const hintDropped = "see what else writes so much into the workspace's card; where it is meant to be there, shorten examples, tags and descriptions of the skills"
-
-func (d *droppedKeys) set(keys []string) {
-	if !slices.Equal(d.keys, keys) {
-		*d = droppedKeys{keys, time.Now()}
-	}
-}
 
 func (d *droppedKeys) conditions(subject string) []pannier.Condition {
 	if len(d.keys) == 0 {

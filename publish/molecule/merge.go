@@ -46,7 +46,10 @@ func appendMerged(text []byte, ours, registered parsedCard, limit int) (merged [
 func membersBeside(ours, registered map[string]json.RawMessage) map[string][]byte {
 	kept := map[string][]byte{}
 	for key, value := range registered {
-		if _, has := ours[key]; has || !keepable(key, value) {
+		if _, has := ours[key]; has || key != "url" && slices.Contains(ownKeys, key) {
+			continue
+		}
+		if text, ok := decode(value).(string); key == "url" && (!ok || strings.TrimSpace(text) == "") {
 			continue
 		}
 		if member, ok := memberOf(key, value); ok {
@@ -74,14 +77,6 @@ func dropLargest(members map[string][]byte, size int) (dropped []string) {
 	}
 	slices.Sort(dropped)
 	return dropped
-}
-
-func keepable(key string, value json.RawMessage) bool {
-	if key == "url" {
-		text, ok := decode(value).(string)
-		return ok && strings.TrimSpace(text) != ""
-	}
-	return !slices.Contains(ownKeys, key)
 }
 
 // memberOf encodes a member of an object again, which replaces halves of surrogate pairs and invalid UTF-8. It refuses

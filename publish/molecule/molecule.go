@@ -131,7 +131,13 @@ func (t *Target) WorkspaceID() string { return t.workspaceID }
 
 // Push sends the card, with what is kept of the one that the platform has.
 func (t *Target) Push(ctx context.Context, c card.Card) (push.Outcome, error) {
-	body, merged, dropped, hasURL := t.encodeUpdate(t.parseOwn(c.JSON))
+	own := t.parseOwn(c)
+	id, _ := json.Marshal(t.workspaceID)                                            // a string
+	body := slices.Concat([]byte(`{"workspace_id":`), id, []byte(`,"agent_card":`)) // an UpdateCardRequest
+	from := len(body)
+	body, dropped, hasURL := appendMerged(body, own, t.registered, t.cardMax)
+	merged := json.RawMessage(body[from:len(body):len(body)])
+	body = append(body, '}')
 	t.state.mu.Lock()
 	t.state.sent = merged
 	if hasURL {
@@ -139,9 +145,11 @@ func (t *Target) Push(ctx context.Context, c card.Card) (push.Outcome, error) {
 	} else if t.state.wasRead && t.state.withoutURL.IsZero() {
 		t.state.withoutURL = time.Now()
 	}
-	t.state.dropped.set(dropped)
+	if !slices.Equal(t.state.dropped.keys, dropped) {
+		t.state.dropped = droppedKeys{dropped, time.Now()}
+	}
 	t.state.mu.Unlock()
-	if !json.Valid(c.JSON) {
+	if own.members == nil && !json.Valid(c.JSON) {
 		return push.Outcome{Plan: push.AwaitChange, Reason: push.Rejected, Hint: hintRejected, Untouched: true}, errors.New("push card: the card is not valid JSON")
 	}
 	a, token, err := t.do(ctx, Call{Method: http.MethodPost, Target: t.endpoint, Body: body, Limit: maxAnswerBytes})
@@ -151,7 +159,11 @@ func (t *Target) Push(ctx context.Context, c card.Card) (push.Outcome, error) {
 	o := t.classify(a, err)
 	switch o.Plan {
 	case push.Done:
-		t.recordUnread()
+		t.state.mu.Lock()
+		if t.readFailed && !t.state.wasRead {
+			t.state.unread = time.Now()
+		}
+		t.state.mu.Unlock()
 		return o, nil
 	case push.AwaitChange:
 		if beside := len(merged) - len(c.JSON); beside > 0 {
@@ -161,22 +173,20 @@ func (t *Target) Push(ctx context.Context, c card.Card) (push.Outcome, error) {
 	return o, errors.New("push card: " + t.complaint(token, a, err))
 }
 
-// parseOwn returns our own card, which is asked for again and again, with its members.
-func (t *Target) parseOwn(text json.RawMessage) parsedCard {
-	if !bytes.Equal(t.own.text, text) {
-		t.own = parseCard(text)
+// parseOwn returns our own card with its members. Only one of the outbox has to be parsed for that, once.
+func (t *Target) parseOwn(c card.Card) parsedCard {
+	if c.Members == nil && bytes.Equal(t.own.text, c.JSON) {
+		return t.own
 	}
+	t.own = parseOwn(c)
 	return t.own
 }
 
-// encodeUpdate returns the JSON of an [UpdateCardRequest], and the card in it.
-func (t *Target) encodeUpdate(own parsedCard) (body []byte, merged json.RawMessage, dropped []string, hasURL bool) {
-	id, _ := json.Marshal(t.workspaceID) // a string
-	body = slices.Concat([]byte(`{"workspace_id":`), id, []byte(`,"agent_card":`))
-	from := len(body)
-	body, dropped, hasURL = appendMerged(body, own, t.registered, t.cardMax)
-	to := len(body)
-	return append(body, '}'), body[from:to:to], dropped, hasURL
+func parseOwn(c card.Card) parsedCard {
+	if c.Members == nil {
+		return parseCard(c.JSON)
+	}
+	return parsedCard{c.JSON, c.Members}
 }
 
 const hintBeside = ". With the card go %d bytes of keys that others have registered beside it, which are carried along and may be what is refused: see what the agent registers"

@@ -57,7 +57,7 @@ func (c *Client) classify(a Answer, err error) push.Outcome {
 	if o.Reason == push.NotFound && strings.Contains(strings.ToLower(a.Message), "workspace not found") {
 		o.Hint = hintUnknown // the route is there, and it is not the tenant that is missing
 	}
-	if o.Hint == hintConnect && proxied(c.base) {
+	if proxy, _ := http.ProxyFromEnvironment(&http.Request{URL: c.base}); proxy != nil && o.Hint == hintConnect {
 		o.Hint = hintProxy
 	}
 	o.After = a.RetryAfter
@@ -114,16 +114,19 @@ func outcomeOfError(err error) push.Outcome {
 		return push.Outcome{Plan: push.Retry, Reason: push.Unauthorized, Hint: tokenHint(err), Untouched: true}
 	case errors.Is(err, errStopped):
 		return push.Outcome{Plan: push.Retry, Reason: push.Other, Hint: hintTimeout}
-	case isTimeout(err):
+	}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded) {
 		return push.Outcome{Plan: push.Retry, Reason: push.Timeout, Hint: hintTimeout, Untouched: isDial(err)}
 	}
-	return push.Outcome{Plan: push.Retry, Reason: push.Connect, Hint: connectHint(err), Untouched: isDial(err), Refused: isRefused(err)}
-}
-
-// isRefused reports whether nothing listens at an address, or no route leads there, so that an attempt costs the
-// platform nothing.
-func isRefused(err error) bool {
-	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH)
+	o := push.Outcome{Plan: push.Retry, Reason: push.Connect, Hint: hintConnect, Untouched: isDial(err)}
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
+		o.Hint = hintExpired
+	} else if _, ok := errors.AsType[x509.HostnameError](err); ok {
+		o.Hint = hintHostname
+	}
+	// Nothing listens there, or no route leads there, so an attempt costs the platform nothing.
+	o.Refused = errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH)
+	return o
 }
 
 func tokenHint(err error) string {
@@ -141,21 +144,6 @@ func tokenHint(err error) string {
 		}
 	}
 	return hintReadable
-}
-
-func connectHint(err error) string {
-	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
-		return hintExpired
-	}
-	if _, ok := errors.AsType[x509.HostnameError](err); ok {
-		return hintHostname
-	}
-	return hintConnect
-}
-
-func isTimeout(err error) bool {
-	timeout, ok := errors.AsType[net.Error](err)
-	return ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }
 
 func isDial(err error) bool {

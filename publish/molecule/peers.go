@@ -62,7 +62,9 @@ func peersOf(body io.Reader, self string) ([]pannier.Peer, error) {
 			found.add(peer)
 		}
 	}
-	return found.ordered(), nil
+	slices.SortStableFunc(found.list, func(a, b pannier.Peer) int { return cmp.Compare(a.ID, b.ID) })
+	list := slices.CompactFunc(found.list, func(a, b pannier.Peer) bool { return a.ID == b.ID })
+	return slices.Clip(append([]pannier.Peer{}, list[:min(len(list), maxPeers)]...)), nil
 }
 
 // noList returns errNoList for a list that ends too early, and any other error as it is.
@@ -77,20 +79,18 @@ func noList(err error) error {
 func peerRow(d boundedDecoder) (fields map[string]json.RawMessage, stop byte, err error) {
 	ok, err := d.enter('{')
 	if ok {
-		fields, err = d.members(peerFieldBytes)
+		fields, err = d.members(func(key string) int {
+			switch key {
+			case "id", "name", "role", "status", "agent_card":
+				return maxPeerCardBytes
+			}
+			return 0
+		})
 	}
 	if err == nil {
 		_, stop, err = d.part(",", 0)
 	}
 	return fields, stop, err
-}
-
-func peerFieldBytes(key string) int {
-	switch key {
-	case "id", "name", "role", "status", "agent_card":
-		return maxPeerCardBytes
-	}
-	return 0
 }
 
 type peersFound struct {
@@ -102,26 +102,15 @@ type peersFound struct {
 func (f *peersFound) add(peer pannier.Peer) {
 	f.list = append(f.list, peer)
 	for f.cards += len(peer.Card); f.cards > push.MaxPeerCardsBytes; {
-		i := f.largest()
-		f.cards -= len(f.list[i].Card)
-		f.list[i].Card = nil
-	}
-}
-
-func (f *peersFound) largest() (at int) {
-	for i := range f.list {
-		a, b := &f.list[i], &f.list[at]
-		if cmp.Or(cmp.Compare(len(a.Card), len(b.Card)), cmp.Compare(a.ID, b.ID)) > 0 {
-			at = i
+		largest := &f.list[0]
+		for i := range f.list {
+			if a := &f.list[i]; cmp.Or(cmp.Compare(len(a.Card), len(largest.Card)), cmp.Compare(a.ID, largest.ID)) > 0 {
+				largest = a
+			}
 		}
+		f.cards -= len(largest.Card)
+		largest.Card = nil
 	}
-	return at
-}
-
-func (f *peersFound) ordered() []pannier.Peer {
-	slices.SortStableFunc(f.list, func(a, b pannier.Peer) int { return cmp.Compare(a.ID, b.ID) })
-	list := slices.CompactFunc(f.list, func(a, b pannier.Peer) bool { return a.ID == b.ID })
-	return slices.Clip(append([]pannier.Peer{}, list[:min(len(list), maxPeers)]...))
 }
 
 func peerOf(fields map[string]json.RawMessage) (pannier.Peer, bool) {
@@ -208,18 +197,13 @@ func sanitize(v any, depth int) any {
 		if depth == 0 {
 			return nil
 		}
-		return sanitizeObject(v, depth)
+		sanitized := make(map[string]any, len(v))
+		for key, member := range v {
+			if !hasNUL(key) { // without it the key could be that of another member
+				sanitized[key] = sanitize(member, depth-1)
+			}
+		}
+		return sanitized
 	}
 	return v
-}
-
-// sanitizeObject drops members whose key has a NUL: without it the key could be that of another member.
-func sanitizeObject(v map[string]any, depth int) map[string]any {
-	sanitized := make(map[string]any, len(v))
-	for key, member := range v {
-		if !hasNUL(key) {
-			sanitized[key] = sanitize(member, depth-1)
-		}
-	}
-	return sanitized
 }

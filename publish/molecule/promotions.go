@@ -70,10 +70,6 @@ type pendingPromotion struct {
 	failed string
 }
 
-func (q pendingPromotion) promotion() pannier.Promotion {
-	return pannier.Promotion{Packet: q.Packet, Summary: q.Summary, Repetition: q.Repetition}
-}
-
 // path names the file of a promotion by the digest of its packet, so that the same packet waits once. It is empty if
 // there is no outbox.
 func (p *Promoter) path(q pendingPromotion) string {
@@ -150,7 +146,11 @@ func (p *Promoter) restore() {
 	}
 	paths, _ := filepath.Glob(push.OutboxPath(p.outbox, p.endpoint, p.workspaceID) + promotionInfix + "*.json")
 	for _, path := range paths[:min(len(paths), maxPromotions)] {
-		q, err := readPromotion(path)
+		q := pendingPromotion{failed: "not sent since the restart"}
+		text, _, err := fsx.ReadRegular(path, 0, maxPromotionBytes)
+		if err == nil {
+			err = json.Unmarshal(text, &q)
+		}
 		if err == nil && (q.Platform != p.endpoint || q.WorkspaceID != p.workspaceID || len(q.Packet) == 0) {
 			err = errors.New("it belongs to another platform or workspace")
 		}
@@ -163,20 +163,17 @@ func (p *Promoter) restore() {
 	slices.SortFunc(p.waiting, func(a, b pendingPromotion) int { return a.At.Compare(b.At) })
 }
 
-func readPromotion(path string) (q pendingPromotion, err error) {
-	text, _, err := fsx.ReadRegular(path, 0, maxPromotionBytes)
-	if err == nil {
-		err = json.Unmarshal(text, &q)
-	}
-	q.failed = "not sent since the restart"
-	return q, err
-}
-
 // Run sends promotions that wait, the oldest first, until ctx is done.
 func (p *Promoter) Run(ctx context.Context) {
 	for failures := 0; ctx.Err() == nil; {
-		q, ok := p.oldest()
-		if !ok {
+		var q pendingPromotion
+		p.mu.Lock()
+		waits := len(p.waiting) > 0
+		if waits {
+			q = p.waiting[0]
+		}
+		p.mu.Unlock()
+		if !waits {
 			failures = 0
 			select {
 			case <-ctx.Done():
@@ -189,7 +186,7 @@ func (p *Promoter) Run(ctx context.Context) {
 			return
 		case <-time.After(max(min(promotionLeast<<min(failures, 16), promotionMost), p.Wait())):
 		}
-		err := p.announce(ctx, q.promotion())
+		err := p.announce(ctx, pannier.Promotion{Packet: q.Packet, Summary: q.Summary, Repetition: q.Repetition})
 		if ctx.Err() != nil {
 			return
 		}
@@ -198,15 +195,6 @@ func (p *Promoter) Run(ctx context.Context) {
 			failures = 0
 		}
 	}
-}
-
-func (p *Promoter) oldest() (pendingPromotion, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.waiting) == 0 {
-		return pendingPromotion{}, false
-	}
-	return p.waiting[0], true
 }
 
 // record records an attempt. A promotion that failed goes to the end, so that it delays no other one.

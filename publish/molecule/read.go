@@ -33,7 +33,7 @@ var foreign = json.RawMessage(`{}`)
 var errNoDescription = errors.New("the answer is not a JSON object")
 
 type reading struct {
-	own func(text json.RawMessage) parsedCard // parses our card
+	own func(card.Card) parsedCard // parses our card
 	// card is the registered card; its text is null or nil for none.
 	card parsedCard
 	// missing is what the platform said if it does not have the workspace any more, or never had.
@@ -45,7 +45,7 @@ type reading struct {
 
 func (r *reading) Holds(c card.Card) bool {
 	if r.compared == nil || !bytes.Equal(r.compared, c.JSON) {
-		r.compared, r.held = c.JSON, r.card.holds(r.own(c.JSON))
+		r.compared, r.held = c.JSON, r.card.holds(r.own(c))
 	}
 	return r.held
 }
@@ -67,7 +67,7 @@ func (r *reading) Difference(c card.Card) (text, hint string) {
 	case r.card.members == nil:
 		return "it shows none", hintUnknown
 	}
-	return "it shows another one, which differs in " + differingKey(r.card.members, r.own(c.JSON).members), hintLost
+	return "it shows another one, which differs in " + differingKey(r.card.members, r.own(c).members), hintLost
 }
 
 // Read asks the platform what it stores of the workspace. The registered card is kept for the next push.
@@ -113,7 +113,7 @@ func isFinal(status int, err error) bool {
 
 func (t *Target) recordReading(r reading, newest card.Card) *reading {
 	t.registered, r.own = r.card, t.parseOwn
-	beside := len(membersBeside(t.parseOwn(newest.JSON).members, r.card.members))
+	beside := len(membersBeside(t.parseOwn(newest).members, r.card.members))
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
 	t.state.wasRead = true
@@ -121,14 +121,6 @@ func (t *Target) recordReading(r reading, newest card.Card) *reading {
 		t.state.unread = time.Time{} // another writer has written again since
 	}
 	return &r
-}
-
-func (t *Target) recordUnread() {
-	t.state.mu.Lock()
-	defer t.state.mu.Unlock()
-	if t.readFailed && !t.state.wasRead {
-		t.state.unread = time.Now()
-	}
 }
 
 // unreadConditions reports such a push for an hour after it, once the platform shows what it holds.

@@ -171,19 +171,17 @@ func largeFrame(r io.Reader) (f frame) {
 	d := newBoundedDecoder(r)
 	var members map[string]json.RawMessage
 	if ok, _ := d.enter('{'); ok {
-		members, _ = d.members(frameFieldBytes)
+		members, _ = d.members(func(key string) int {
+			if key == "event" || key == "workspace_id" {
+				return maxKeyBytes
+			}
+			return 0
+		})
 	}
 	f.Event, _ = decode(members["event"]).(string)
 	f.WorkspaceID, _ = decode(members["workspace_id"]).(string)
 	f.Payload.AgentCard = foreign
 	return f
-}
-
-func frameFieldBytes(key string) int {
-	if key == "event" || key == "workspace_id" {
-		return maxKeyBytes
-	}
-	return 0
 }
 
 func (t *Target) eventOf(f frame) (e push.Event, known bool) {
@@ -225,7 +223,7 @@ func (t *Target) ownEvent(registered json.RawMessage, restarted bool) push.Event
 	t.state.mu.Lock()
 	sent := t.state.sent
 	t.state.mu.Unlock()
-	e.Shown = &reading{card: parseCard(registered), own: parseCard}
+	e.Shown = &reading{card: parseCard(registered), own: parseOwn}
 	e.Beside = !bytes.Equal(registered, sent) && !equal(decode(registered), decode(sent))
 	return e
 }

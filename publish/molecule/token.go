@@ -58,7 +58,14 @@ func (t *FileToken) Read() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return parseToken(t.path, content)
+	if len(content) > maxTokenBytes {
+		return "", formError(fmt.Sprintf("%s is larger than %d bytes, which no token is", t.path, maxTokenBytes))
+	}
+	token := strings.TrimSpace(string(content))
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", formError(t.path + " is not one line of printable characters")
+	}
+	return token, nil
 }
 
 // readChecked reads a file that an ordinary user can replace.
@@ -125,15 +132,4 @@ func ReadFile(path string, most int64) ([]byte, error) {
 		err = formError(fmt.Sprintf("%s is larger than %d bytes", path, most))
 	}
 	return content, err
-}
-
-func parseToken(path string, content []byte) (string, error) {
-	if len(content) > maxTokenBytes {
-		return "", formError(fmt.Sprintf("%s is larger than %d bytes, which no token is", path, maxTokenBytes))
-	}
-	token := strings.TrimSpace(string(content))
-	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", formError(path + " is not one line of printable characters")
-	}
-	return token, nil
 }

@@ -61,8 +61,13 @@ func newNetwork(o Options) *network {
 
 func newTransport() *http.Transport {
 	return &http.Transport{
-		Proxy:                  proxy,
-		OnProxyConnectResponse: noTunnel,
+		Proxy: proxy,
+		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
+			if resp.StatusCode == http.StatusOK {
+				return nil
+			}
+			return &tunnelError{resp.StatusCode}
+		},
 		DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		TLSHandshakeTimeout:    handshakeTimeout,
 		ResponseHeaderTimeout:  headerTimeout,
@@ -77,8 +82,11 @@ func newTransport() *http.Transport {
 
 // RoundTrip makes a request with the present authorities.
 func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
-	t, err := n.current()
-	if err != nil {
+	n.mu.Lock()
+	err := n.checkCAFile()
+	t := n.now
+	n.mu.Unlock()
+	if errors.Is(err, errAuthorities) {
 		if r.Body != nil {
 			_ = r.Body.Close() // as a RoundTripper has to
 		}
@@ -92,15 +100,6 @@ func (n *network) CloseIdleConnections() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.now.CloseIdleConnections()
-}
-
-func (n *network) current() (*http.Transport, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if err := n.checkCAFile(); errors.Is(err, errAuthorities) {
-		return nil, err
-	}
-	return n.now, nil
 }
 
 // checkCAFile reloads the CA file if it has changed, and records whether it can be used. The caller holds mu.
@@ -177,13 +176,6 @@ func (e *tunnelError) Error() string {
 	return fmt.Sprintf("the proxy answered CONNECT with %d %s", e.status, http.StatusText(e.status))
 }
 
-func noTunnel(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
-	if resp.StatusCode == http.StatusOK {
-		return nil
-	}
-	return &tunnelError{resp.StatusCode}
-}
-
 // errProxy says that the proxy of the environment cannot be used. It does not quote the variable, which may hold a
 // password.
 var errProxy = errors.New("the proxy that the environment names is not a valid URL")
@@ -196,11 +188,6 @@ func proxy(r *http.Request) (*url.URL, error) {
 		return nil, errProxy
 	}
 	return u, nil
-}
-
-func proxied(to *url.URL) bool {
-	u, _ := http.ProxyFromEnvironment(&http.Request{URL: to})
-	return u != nil
 }
 
 // misnamedProxy reports whether the proxy variable for an address is not a URL, and NO_PROXY does not list the address.

@@ -57,8 +57,6 @@ func (s size) plus(others ...size) size {
 	return s
 }
 
-func (s size) less(o size) size { return size{s.chars - o.chars, s.wide - o.wide} }
-
 // tokens is about how many tokens a model reads a text as: one for each four ASCII characters, and one for each other one.
 func (s size) tokens() int { return (s.chars-s.wide+3)/4 + s.wide }
 
@@ -313,13 +311,17 @@ func (w *spending) fillWithBodies() {
 		if w.shown[e.place] != described || e.toolsOnly {
 			continue
 		}
-		b := w.full(e)
-		if at := w.places[e.place] - 1; at < 0 {
+		b, at := w.full(e), w.places[e.place]-1
+		if at < 0 {
 			if w.budget.allows(w.used.plus(b.size)) {
 				w.put(e, b.text, b.size, whole)
 			}
-		} else if bigger := w.used.less(sizeOf(w.texts[at])).plus(b.size); w.budget.allows(bigger) {
-			w.used, w.texts[at] = bigger, b.text
+			continue
+		}
+		before, after := sizeOf(w.texts[at]), w.used.plus(b.size)
+		after.chars, after.wide = after.chars-before.chars, after.wide-before.wide
+		if w.budget.allows(after) {
+			w.used, w.texts[at] = after, b.text
 			w.show(e, whole)
 		}
 	}
@@ -478,22 +480,15 @@ var (
 var aboutSkill = newForm(func(_ *Renderer, e *pannier.Entry) string { return aboutEntry(e) })
 
 func aboutEntry(e *pannier.Entry) string {
-	text := fold(e.Description)
-	if triggers := foldList(e.Triggers); triggers != "" {
-		if text != "" {
-			text += " "
+	var triggers []string
+	for _, text := range e.Triggers {
+		if text = fold(text); text != "" {
+			triggers = append(triggers, text)
 		}
-		text += "Triggers: " + triggers
+	}
+	text := fold(e.Description)
+	if len(triggers) > 0 {
+		text = strings.TrimPrefix(text+" Triggers: "+strings.Join(triggers, ", "), " ")
 	}
 	return text
-}
-
-func foldList(texts []string) string {
-	var said []string
-	for _, text := range texts {
-		if text = fold(text); text != "" {
-			said = append(said, text)
-		}
-	}
-	return strings.Join(said, ", ")
 }

@@ -77,7 +77,7 @@ func peerBlocks(peers []pannier.Peer) (blocks []peerBlock, more string) {
 			continue
 		}
 		text := peerLines(p, card)
-		blocks = append(blocks, peerBlock{text, runes(text)})
+		blocks = append(blocks, peerBlock{text, utf8.RuneCountInString(text)})
 	}
 	if left > 0 {
 		more = fmt.Sprintf(peersMore, left)

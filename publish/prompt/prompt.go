@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"path"
 	"strings"
-	"unicode/utf8"
 
 	"pannier"
 )
@@ -24,8 +23,6 @@ func Location(s *pannier.Skill, workspace string) string {
 }
 
 func displayName(e *pannier.Entry) string { return cmp.Or(fold(e.Name), e.Slug) }
-
-func runes(text string) int { return utf8.RuneCountInString(text) }
 
 // fold cleans a text and drops blanks that repeat or stand at an end. Those of a path are kept: they are part of it.
 func fold(text string) string { return strings.Join(strings.Fields(pannier.CleanLine(text)), " ") }

@@ -58,11 +58,15 @@ func (r *Renderer) RenderActive(active Active, texts Texts, format string, budge
 	f := formatNamed(format)
 	into.Format = f.name
 	into.budget = budget
-	into.items = r.items(active.Named, slices.Grow(into.items, active.count()))
+	size := len(active.Named)
+	for _, s := range active.Spans {
+		size += s.To - s.From
+	}
+	into.items = r.items(active.Named, slices.Grow(into.items, size))
 	for _, s := range active.Spans {
 		into.items = append(into.items, active.Rest.items[s.From:s.To]...)
 	}
-	into.items = slices.DeleteFunc(into.items, item.missing)
+	into.items = slices.DeleteFunc(into.items, func(e item) bool { return e.Entry == nil }) // the snapshot has it no more
 	for i := range into.items {
 		into.items[i].place = int32(i)
 	}
@@ -103,14 +107,6 @@ func (r *Renderer) RenderActive(active Active, texts Texts, format string, budge
 		}
 		into.Shortened = append(into.Shortened, short)
 	}
-}
-
-func (a Active) count() int {
-	n := len(a.Named)
-	for _, s := range a.Spans {
-		n += s.To - s.From
-	}
-	return n
 }
 
 // Looked are skills that a renderer has looked up. They are for any renderer of the same snapshot.

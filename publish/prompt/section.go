@@ -52,8 +52,6 @@ type item struct {
 	toolsOnly bool   // it has no body to show, and nothing is omitted without one
 }
 
-func (e item) missing() bool { return e.Entry == nil }
-
 // Truncated reports whether anything is omitted or shortened.
 func (s *Section) Truncated() bool { return len(s.Omitted)+len(s.Shortened) > 0 }
 

@@ -42,18 +42,14 @@ func (p *Publisher) follow(ctx context.Context) {
 		if err == nil {
 			err = errEnded
 		}
-		p.reportStream(attempt{o, err}, failures)
+		if p.streamFault.set(faultOf(attempt{o, err})) && failures == 1 {
+			p.log.Info("event stream not followed, trying again", append([]any{"error", err}, p.newHint(o.Hint)...)...)
+		} else {
+			p.log.Debug("event stream not followed", "error", err, "failures", failures)
+		}
 		wait(ctx, max(o.After, p.delay(o, failures)), nil)
 		p.rest(ctx)
 	}
-}
-
-func (p *Publisher) reportStream(a attempt, failures int) {
-	if p.streamFault.set(faultOf(a)) && failures == 1 {
-		p.log.Info("event stream not followed, trying again", append([]any{"error", a.err}, p.newHint(a.Hint)...)...)
-		return
-	}
-	p.log.Debug("event stream not followed", "error", a.err, "failures", failures)
 }
 
 func (p *Publisher) handle(e Event) {

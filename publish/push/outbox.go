@@ -43,11 +43,6 @@ type record struct {
 	Card json.RawMessage `json:"card"`
 }
 
-func (r record) same(other record) bool {
-	return r.Digest == other.Digest && r.SnapshotVersion == other.SnapshotVersion &&
-		r.Pending == other.Pending && r.Acknowledged == other.Acknowledged && r.AcknowledgedAt.Equal(other.AcknowledgedAt)
-}
-
 // outbox writes the record of one publisher to a file, in the background. It does nothing if dir is empty. A slow or
 // full disk delays no push.
 type outbox struct {
@@ -150,7 +145,10 @@ func (b *outbox) report(err error, message string) {
 // save replaces the file. If that fails, the old file is removed, since it is not true any more and its blocks may be
 // what a full disk lacks, and the write is tried once more.
 func (b *outbox) save(r record) error {
-	if b.dir == "" || b.known && b.saved.same(r) {
+	s := &b.saved
+	same := r.Digest == s.Digest && r.SnapshotVersion == s.SnapshotVersion &&
+		r.Pending == s.Pending && r.Acknowledged == s.Acknowledged && r.AcknowledgedAt.Equal(s.AcknowledgedAt)
+	if b.dir == "" || b.known && same {
 		return nil
 	}
 	b.known = false

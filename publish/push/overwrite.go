@@ -1,7 +1,6 @@
 package push
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -71,16 +70,6 @@ func (r *recentPushes) record(c card.Card, now time.Time) {
 	r[0].card, r[0].at = c, now
 }
 
-// lastIs reports whether no other card than c was pushed last.
-func (r *recentPushes) lastIs(c card.Card) bool {
-	return r[0].at.IsZero() || bytes.Equal(r[0].card.JSON, c.JSON)
-}
-
-// newestIs reports whether a reading shows the card that was pushed last.
-func (r *recentPushes) newestIs(shown Reading) bool {
-	return !r[0].at.IsZero() && shown.Holds(r[0].card)
-}
-
 func (r *recentPushes) contain(shown Reading, now time.Time) bool {
 	for _, pushed := range r {
 		if !pushed.at.IsZero() && now.Sub(pushed.at) <= recentFor && shown.Holds(pushed.card) {
@@ -103,7 +92,7 @@ func (p *Publisher) cardChanged(e Event) {
 		p.state.history.show(e.Shown, time.Now())
 	}
 	p.state.mu.Unlock()
-	if e.Shown != nil && recent.newestIs(e.Shown) {
+	if e.Shown != nil && !recent[0].at.IsZero() && e.Shown.Holds(recent[0].card) {
 		signal(p.shown)
 	}
 	switch {
@@ -136,7 +125,14 @@ func (p *Publisher) outdate() {
 // reconcile brings the target back to our card after events. While another writer keeps replacing it, each answer comes
 // later than the one before. Events during the wait are answered together.
 func (p *Publisher) reconcile(ctx context.Context) {
-	wait(ctx, p.reconcileDelay(), p.cardReady)
+	p.state.mu.Lock()
+	rivals := p.state.rivals
+	p.state.mu.Unlock()
+	var delay time.Duration
+	if rivals.count > 0 && time.Since(rivals.last) <= contestQuiet {
+		delay = p.jitter(backoff(rivals.count))
+	}
+	wait(ctx, max(delay, checkApart-time.Since(p.loop.reads.checked)), p.cardReady) // without a reader, checked is long ago
 	c, stored := p.newest()
 	for end := time.Now().Add(settleLongest); stored && p.settling(c.Digest) && time.Now().Before(end) && ctx.Err() == nil; c, stored = p.newest() {
 		wait(ctx, settlePoll, p.cardReady)
@@ -149,7 +145,10 @@ func (p *Publisher) reconcile(ctx context.Context) {
 		return
 	}
 	if !stored {
-		p.loop.retry.hasten(time.Now(), slowLeast+p.jitter(slowSpread))
+		// What the event tells of may have changed the target's mind.
+		if soon := later(time.Now(), p.loop.retry.at.Add(slowLeast+p.jitter(slowSpread))); soon.Before(p.loop.retry.next) {
+			p.loop.retry.next = soon
+		}
 		return
 	}
 	result := resultUnreadable
@@ -173,17 +172,6 @@ func (p *Publisher) reconcile(ctx context.Context) {
 	}
 }
 
-func (p *Publisher) reconcileDelay() time.Duration {
-	p.state.mu.Lock()
-	rivals := p.state.rivals
-	p.state.mu.Unlock()
-	var delay time.Duration
-	if rivals.count > 0 && time.Since(rivals.last) <= contestQuiet {
-		delay = p.jitter(backoff(rivals.count))
-	}
-	return max(delay, checkApart-time.Since(p.loop.reads.checked)) // without a reader, checked is long ago
-}
-
 // recordReplaced has a card pushed again that the target does not hold any more. An agent that starts is not a rival.
 func (p *Publisher) recordReplaced(c card.Card) {
 	p.state.mu.Lock()
@@ -202,5 +190,5 @@ func (p *Publisher) recordReplaced(c card.Card) {
 	case times == contestAfter:
 		p.log.Warn("something else keeps replacing the card", "times", times, "hint", hintContest)
 	}
-	p.updateSlot((*slot).rejectCard)
+	p.updateSlot(func(s *slot) { s.held, s.acknowledged = pannier.Digest{}, pannier.Digest{} })
 }

@@ -65,13 +65,8 @@ func (l *peerList) replace(list []pannier.Peer, now time.Time) {
 			*peer = *old
 		}
 	}
-	l.recordStrangersLocked(list)
-	l.list, l.at = list, now
-}
-
-// recordStrangersLocked records that a list that was read after events does not have their workspaces. If there are too
-// many, all are forgotten, and each costs one reading again.
-func (l *peerList) recordStrangersLocked(list []pannier.Peer) {
+	// Workspaces of events before the reading that are not in the list are strangers. If there are too many, all are
+	// forgotten, and each costs one reading again.
 	if l.strangers == nil || len(l.strangers)+len(l.unknown) > maxStrangers {
 		l.strangers = map[string]struct{}{}
 	}
@@ -82,6 +77,7 @@ func (l *peerList) recordStrangersLocked(list []pannier.Peer) {
 	}
 	maps.Copy(l.strangers, l.unknown)
 	l.unknown = nil
+	l.list, l.at = list, now
 }
 
 // apply updates the list by an event and reports whether that is enough. Events carry the whole card, and all sidecars

@@ -60,12 +60,30 @@ type Publisher struct {
 	follower Follower   // nil if no events are followed
 	lister   PeerLister // nil if no peers are read
 	log      hclog.Logger
+	metrics  *metrics
+	outbox   *outbox
+	hooks
+	signals
+	connected atomic.Bool // the event stream is
+
+	loop  loop
+	state state
+	peers peerList
+	faults
+	// hinted is the hint that the log had last; nil after a success.
+	hinted atomic.Pointer[string]
+}
+
+// hooks are those of [Options], each of which may be called.
+type hooks struct {
 	emit     func(pannier.EventType, any)
 	tried    func(failed bool)
 	settling func(offered pannier.Digest) bool
-	metrics  *metrics
 	jitter   func(most time.Duration) time.Duration
-	outbox   *outbox
+}
+
+// signals wake the goroutines of a publisher.
+type signals struct {
 	// Each of these channels has room for one signal. retryNow says that the target may hold another card, peersChanged
 	// that there may be other peers, peersAsked that a client asks for them, cardReady that Run has not looked at the
 	// card in the slot, and shown that an event showed the card that was pushed last.
@@ -73,17 +91,10 @@ type Publisher struct {
 	// attempted is closed after the first attempt to push a card, or once there is nothing to push.
 	attempted    chan struct{}
 	endAttempted func()
-	connected    atomic.Bool // the event stream is
-
-	loop  loop
-	state state
-	peers peerList
-	// Why something other than the pushes fails: the event stream, the list of peers, reading back, and the workspace
-	// itself.
-	streamFault, peersFault, readFault, missingFault faultSlot
-	// hinted is the hint that the log had last; nil after a success.
-	hinted atomic.Pointer[string]
 }
+
+// faults say why something other than the pushes fails: the event stream, the list of peers, reading back, and the workspace itself.
+type faults struct{ streamFault, peersFault, readFault, missingFault faultSlot }
 
 // loop is used by the goroutine of Run alone.
 type loop struct {
@@ -123,9 +134,12 @@ func New(target Target, o Options) (*Publisher, error) {
 	}
 	p := &Publisher{
 		name: cmp.Or(o.Name, o.Endpoint), target: target, metrics: metrics,
-		log: cmp.Or(o.Logger, hclog.NewNullLogger()).Named("platform").With("platform", o.Label), emit: o.Emit, tried: o.Tried, jitter: o.Jitter,
-		cardReady: make(chan struct{}, 1), retryNow: make(chan struct{}, 1), peersChanged: make(chan struct{}, 1),
-		peersAsked: make(chan struct{}, 1), shown: make(chan struct{}, 1), attempted: make(chan struct{}), settling: o.Settling,
+		log:   cmp.Or(o.Logger, hclog.NewNullLogger()).Named("platform").With("platform", o.Label),
+		hooks: hooks{o.Emit, o.Tried, o.Settling, o.Jitter},
+		signals: signals{
+			cardReady: make(chan struct{}, 1), retryNow: make(chan struct{}, 1), peersChanged: make(chan struct{}, 1),
+			peersAsked: make(chan struct{}, 1), shown: make(chan struct{}, 1), attempted: make(chan struct{}),
+		},
 	}
 	p.endAttempted = sync.OnceFunc(func() { close(p.attempted) })
 	if p.settling == nil {

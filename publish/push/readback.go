@@ -1,6 +1,7 @@
 package push
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -146,8 +147,9 @@ func (p *Publisher) postpone(ctx context.Context, a attempt, begun time.Time) {
 func (p *Publisher) acceptShown(since time.Time) bool {
 	s := &p.loop.reads
 	p.state.mu.Lock()
-	c, repeated := p.state.slot.card, p.state.recent.lastIs(p.state.slot.card)
+	c, last := p.state.slot.card, p.state.recent[0]
 	p.state.mu.Unlock()
+	repeated := last.at.IsZero() || bytes.Equal(last.card.JSON, c.JSON)
 	if s.last.Reading == nil || s.sent.Before(since) || !repeated || !s.last.Holds(c) {
 		return false
 	}
@@ -191,7 +193,13 @@ func (p *Publisher) verify(ctx context.Context, c card.Card, accepted attempt) a
 	}
 	r := p.loop.reads.failed
 	if !time.Now().Before(p.loop.reads.skip) {
-		r = p.readFor(ctx, c)
+		r = p.read(ctx)
+		// It is read once more after a while if it does not show c. A missing workspace does not come by waiting.
+		if r.err == nil && r.Missing() == "" && !r.Holds(c) {
+			if wait(ctx, verifyAgain, nil); ctx.Err() == nil {
+				r = p.read(ctx)
+			}
+		}
 	}
 	p.recordMissing(r)
 	switch {
@@ -206,32 +214,6 @@ func (p *Publisher) verify(ctx context.Context, c card.Card, accepted attempt) a
 		Outcome{Plan: RetrySlowly, Reason: NotStored, Hint: hint},
 		errors.New("push card: the platform accepted the card but has not stored it: " + text),
 	}
-}
-
-// readFor reads the target, and once more after a while if it does not show c. A missing workspace does not come by
-// waiting.
-func (p *Publisher) readFor(ctx context.Context, c card.Card) readResult {
-	r := p.read(ctx)
-	if r.err != nil || r.Missing() != "" || r.Holds(c) {
-		return r
-	}
-	if wait(ctx, verifyAgain, nil); ctx.Err() != nil {
-		return r
-	}
-	return p.read(ctx)
-}
-
-// confirm reads whether the target still holds the card of the outbox. If that fails the card is pushed, which does no
-// harm.
-func (p *Publisher) confirm(ctx context.Context) {
-	if !p.loop.unconfirmed {
-		return
-	}
-	p.loop.unconfirmed = false
-	if c, ok := p.newest(); ok && p.check(ctx, c) == resultSame || ctx.Err() != nil {
-		return
-	}
-	p.updateSlot((*slot).forgetHeld)
 }
 
 // check reads whether the target still holds the card that it stored, and has it pushed again if it does not.

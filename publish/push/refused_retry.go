@@ -20,14 +20,6 @@ type refusedRetry struct {
 	reported pannier.Digest
 }
 
-// hasten brings the next attempt forward after an event that may have changed the target's mind, to least after the
-// newest.
-func (r *refusedRetry) hasten(now time.Time, least time.Duration) {
-	if soon := later(now, r.at.Add(least)); soon.Before(r.next) {
-		r.next = soon
-	}
-}
-
 // Retry pushes a card again that the target refused: at once, or two seconds after the newest attempt. It never blocks,
 // and does nothing if no card was refused.
 func (p *Publisher) Retry() {
@@ -37,13 +29,4 @@ func (p *Publisher) Retry() {
 		p.state.slot.again = true
 		signal(p.cardReady)
 	}
-}
-
-func (p *Publisher) retryAt() time.Time {
-	p.state.mu.Lock()
-	defer p.state.mu.Unlock()
-	if p.state.slot.again {
-		return p.loop.retry.at.Add(retryApart)
-	}
-	return p.loop.retry.next
 }

@@ -63,7 +63,13 @@ func (p *Publisher) Run(ctx context.Context) error {
 	if p.lister != nil {
 		others.Go(func() { p.readPeers(ctx) })
 	}
-	p.confirm(ctx)
+	if p.loop.unconfirmed {
+		// The target may hold another card than that of the outbox. If that cannot be read the card is pushed, which does no harm.
+		p.loop.unconfirmed = false
+		if c, ok := p.newest(); (!ok || p.check(ctx, c) != resultSame) && ctx.Err() == nil {
+			p.updateSlot((*slot).forgetHeld)
+		}
+	}
 	for ctx.Err() == nil {
 		p.step(ctx)
 	}
@@ -91,12 +97,28 @@ func (p *Publisher) step(ctx context.Context) {
 	if p.acceptShown(begun) {
 		return
 	}
-	c, ok := p.beginPush()
+	p.state.mu.Lock()
+	clearSignal(p.cardReady)
+	c, ok := p.state.slot.beginPush()
+	if ok {
+		p.state.overwritten = false // this push replaces the other card
+		p.state.recent.record(c, time.Now())
+		clearSignal(p.shown)
+	}
+	p.state.mu.Unlock()
 	p.saveRecord()
 	if !ok {
 		return
 	}
-	if a := p.push(ctx, c); a.err != nil && a.Plan != AwaitChange {
+	begun = time.Now()
+	o, err := p.target.Push(ctx, c)
+	a = attempt{o, err}
+	ended := time.Now()
+	if err == nil {
+		a = p.verify(ctx, c, a)
+	}
+	p.conclude(c, a, begun, ended)
+	if a.err != nil && a.Plan != AwaitChange {
 		p.pause(ctx, a)
 	}
 }
@@ -119,19 +141,6 @@ func (p *Publisher) updateSlot(change func(*slot)) {
 	defer p.state.mu.Unlock()
 	change(&p.state.slot)
 	p.metrics.setPending(p.state.slot.pending())
-}
-
-func (p *Publisher) beginPush() (card.Card, bool) {
-	p.state.mu.Lock()
-	defer p.state.mu.Unlock()
-	clearSignal(p.cardReady)
-	c, ok := p.state.slot.beginPush()
-	if ok {
-		p.state.overwritten = false // this push replaces the other card
-		p.state.recent.record(c, time.Now())
-		clearSignal(p.shown)
-	}
-	return c, ok
 }
 
 // idle waits for a card, and meanwhile checks the one that the target holds, or retries one that was refused.
@@ -167,7 +176,13 @@ func (p *Publisher) nextTask() (at time.Time, act func(context.Context)) {
 			p.check(ctx, c)
 		}
 	case !stored && p.Health().Blocked:
-		return p.retryAt(), func(context.Context) { p.Retry() }
+		at = p.loop.retry.next
+		p.state.mu.Lock()
+		defer p.state.mu.Unlock()
+		if p.state.slot.again {
+			at = p.loop.retry.at.Add(retryApart)
+		}
+		return at, func(context.Context) { p.Retry() }
 	}
 	return time.Time{}, nil
 }
@@ -190,18 +205,7 @@ func (p *Publisher) throttled() time.Duration {
 	return 0
 }
 
-func (p *Publisher) push(ctx context.Context, c card.Card) attempt {
-	begun := time.Now()
-	o, err := p.target.Push(ctx, c)
-	a := attempt{o, err}
-	ended := time.Now()
-	if err == nil {
-		a = p.verify(ctx, c, a)
-	}
-	p.conclude(c, a, begun, ended)
-	return a
-}
-
+// conclude records how an attempt ended, also one that a reading kept from the target.
 func (p *Publisher) conclude(c card.Card, a attempt, begun, ended time.Time) {
 	p.loop.failures.record(a)
 	if a.Plan == AwaitChange {
@@ -241,8 +245,14 @@ func (p *Publisher) report(c card.Card, a attempt, took time.Duration) {
 		p.loop.retry.reported = c.Digest
 		p.reject(event, a, "card refused, it is sent again once it changes, and now and then")
 	default:
-		failures := p.loop.failures
-		p.log.Log(failures.level(), "card not pushed, trying again", append([]any{"digest", digest, "failures", failures.count, "error", a.err}, p.newHint(a.Hint)...)...)
+		failures, level := p.loop.failures, hclog.Debug
+		switch {
+		case failures.count == warnAfter, failures.changed && failures.count > warnAfter:
+			level = hclog.Warn
+		case failures.changed:
+			level = hclog.Info
+		}
+		p.log.Log(level, "card not pushed, trying again", append([]any{"digest", digest, "failures", failures.count, "error", a.err}, p.newHint(a.Hint)...)...)
 	}
 }
 
@@ -263,13 +273,3 @@ func (p *Publisher) reject(event pannier.CardPush, a attempt, message string) {
 // warnAfter is the number of failures in a row that is logged as a warning. The first one is ordinary, since the
 // platform often starts after its sidecars; of the others only a failure for another reason is logged.
 const warnAfter = 5
-
-func (r failureRow) level() hclog.Level {
-	switch {
-	case r.count == warnAfter, r.changed && r.count > warnAfter:
-		return hclog.Warn
-	case r.changed:
-		return hclog.Info
-	}
-	return hclog.Debug
-}

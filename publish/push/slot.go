@@ -66,30 +66,26 @@ func (s *slot) beginPush() (card.Card, bool) {
 
 // endPush records the result of the push in flight.
 func (s *slot) endPush(a attempt, now time.Time) {
-	if s.inFlight == s.refused { // fail sets it again
+	if s.inFlight == s.refused {
 		s.refused = pannier.Digest{}
 	}
 	if a.err == nil {
 		s.held, s.acknowledged, s.lastSuccess = s.inFlight, s.inFlight, now
 		s.lastError, s.hint, s.since = "", "", time.Time{}
 	} else {
-		s.fail(a, now)
+		if a.Untouched {
+			s.held = s.before
+		}
+		if a.Plan == AwaitChange {
+			s.refused = s.inFlight
+		}
+		if s.since.IsZero() {
+			s.since = now
+		}
+		s.lastError, s.hint = a.err.Error(), a.Hint
 	}
 	s.inFlight = pannier.Digest{}
 	s.forgetError()
-}
-
-func (s *slot) fail(a attempt, now time.Time) {
-	if a.Untouched {
-		s.held = s.before
-	}
-	if a.Plan == AwaitChange {
-		s.refused = s.inFlight
-	}
-	if s.since.IsZero() {
-		s.since = now
-	}
-	s.lastError, s.hint = a.err.Error(), a.Hint
 }
 
 // recordShown records that the target was seen to hold a card, and reports whether it was not acknowledged before.
@@ -122,9 +118,6 @@ func (s *slot) record() record {
 
 // forgetHeld records that the target may not hold any card of ours.
 func (s *slot) forgetHeld() { s.held = pannier.Digest{} }
-
-// rejectCard records that the target does not hold our card.
-func (s *slot) rejectCard() { s.held, s.acknowledged = pannier.Digest{}, pannier.Digest{} }
 
 // forgetError drops the error of an older card once the target holds the newest. No answer is needed for that if the
 // card went back to what it was.

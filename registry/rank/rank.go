@@ -65,7 +65,7 @@ type alternative struct {
 // the others; the most relevant first, equal ones by slug, then by path. earlier are the texts before it, the newest first. Of more
 // than most skills the least relevant ones are left out; 0 means all.
 func (x *Index) Rank(text string, earlier []string, most int) []Hit {
-	words := x.query(text, earlier)
+	words, phrase := x.query(text, earlier)
 	if x.size == 0 || len(words) == 0 {
 		return nil
 	}
@@ -102,9 +102,6 @@ func (x *Index) Rank(text string, earlier []string, most int) []Hit {
 	if most > 0 {
 		hits = hits[:min(len(hits), most)]
 	}
-	head, rest := cutNear(text, maxTextBytes, false)
-	_, tail := cutNear(rest, len(rest)-maxTextBytes, true)
-	phrase := phraseOf(head + " " + tail)
 	says := func(phrases ...string) bool {
 		return slices.ContainsFunc(phrases, func(p string) bool {
 			return minPhraseBytes <= len(p) && len(p) <= maxPhraseBytes && !isStop([]byte(strings.ToLower(p))) && strings.Contains(phrase, phraseOf(p))
@@ -136,7 +133,7 @@ func (x *Index) Rank(text string, earlier []string, most int) []Hit {
 // A trigger is a phrase that people say. A longer one describes when to use the skill, and its words count one by one.
 const minPhraseBytes, maxPhraseBytes = 3, 64
 
-// phraseOf returns the words of a text, folded, with one blank around each.
+// phraseOf returns the words of a phrase, folded, with one blank around each.
 func phraseOf(text string) string {
 	var b strings.Builder
 	b.WriteByte(' ')
@@ -260,9 +257,9 @@ func (x *Index) matched(doc int, words []queryWord, scale *scale) []string {
 	return list
 }
 
-// query reads the words of the texts of a turn.
-func (x *Index) query(text string, earlier []string) []queryWord {
-	var words []queryWord
+// query reads the words of the texts of a turn. phrase has all of the text that are read, in their order, with one blank around each.
+func (x *Index) query(text string, earlier []string) (words []queryWord, phrase string) {
+	var said [len(readOrder)][]byte
 	seen := map[string]bool{}
 	fuzzy := 0
 	weight := 1.0
@@ -272,8 +269,14 @@ func (x *Index) query(text string, earlier []string) []queryWord {
 		} else if i > 1 {
 			weight /= 2
 		}
-		for _, part := range partsOf(text) {
+		for at, part := range partsOf(text) {
 			forEachWord(part.text, func(folded []byte) bool {
+				if i == 0 {
+					said[at] = append(append(said[at], folded...), ' ')
+				}
+				if len(words) == maxWords {
+					return i == 0
+				}
 				if seen[string(folded)] || isStop(folded) {
 					return true
 				}
@@ -293,11 +296,15 @@ func (x *Index) query(text string, earlier []string) []queryWord {
 					}
 				}
 				words = append(words, w)
-				return len(words) < maxWords
+				return true
 			})
 		}
 	}
-	return words
+	phrase = " "
+	for _, at := range readOrder {
+		phrase += string(said[at])
+	}
+	return words, phrase
 }
 
 // part is a part of a text with what its words count.
@@ -308,13 +315,16 @@ type part struct {
 
 // partsOf returns what is read of a text: a short one whole; of a longer one its beginning and its end, where people say what they want,
 // then what lies next to these and counts less, such as a log that was pasted.
-func partsOf(text string) []part {
+func partsOf(text string) [len(readOrder)]part {
 	head, rest := cutNear(text, maxRequestBytes, false)
 	rest, tail := cutNear(rest, len(rest)-maxRequestBytes, true)
 	begin, rest := cutNear(rest, maxTextBytes, false)
 	_, end := cutNear(rest, len(rest)-maxTextBytes, true)
-	return []part{{head, 1}, {tail, 1}, {begin, earlierWeight}, {end, earlierWeight}}
+	return [...]part{{head, 1}, {tail, 1}, {begin, earlierWeight}, {end, earlierWeight}}
 }
+
+// readOrder is the order of those parts in the text.
+var readOrder = [...]int{0, 2, 3, 1}
 
 // cutNear cuts a text at a blank before a place, or after it; a shorter text stays whole, in the first part or in the last.
 func cutNear(text string, at int, after bool) (string, string) {

@@ -6,8 +6,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
-
-	"pannier"
 )
 
 // The bounds of a glob. One that is beyond them comes from a skill that was not written by hand, and matches nothing.
@@ -21,8 +19,6 @@ const (
 
 // files are what a turn is about.
 type files struct{ paths []string }
-
-func newFiles(t pannier.Turn) files { return files{pathsOf(t)} }
 
 func (f files) none() bool { return len(f.paths) == 0 }
 

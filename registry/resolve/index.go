@@ -135,15 +135,6 @@ func (x *index) named(name string) (*pannier.Entry, bool) {
 	return e, e != nil
 }
 
-// rank ranks the skills by the texts of a turn.
-func (x *index) rank(t pannier.Turn) []rank.Hit {
-	recent := t.Context.RecentTexts
-	if t.Text == "" && len(recent) == 0 {
-		return nil
-	}
-	return x.words().Rank(t.Text, recent[:min(len(recent), pannier.MaxRecentTexts)], 2*maxRanked)
-}
-
 // globIndex is the globs of what is automatically available in a snapshot, by what a path that they match begins or ends with.
 type globIndex struct {
 	entries []*pannier.Entry // those that have globs, in the order of the snapshot

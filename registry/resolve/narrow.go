@@ -155,7 +155,12 @@ func (rules Rules) allowedTools(s *pannier.Snapshot, t pannier.Turn, chosen []pa
 		} else {
 			left = meet(left, allows)
 		}
-		if more := rules.beyond(own, allows, t.Tools != nil); len(more) > 0 {
+		if t.Tools == nil || rules.Profile != pannier.ProfileFullAuto {
+			continue
+		}
+		// The profile lets the skill add what the caller does not have.
+		more := slices.DeleteFunc(allows, func(g grant) bool { return coveredBy(g, own) })
+		if len(more) > 0 {
 			out.WidenedBy, added = append(out.WidenedBy, a.Slug), append(added, more...)
 		}
 	}
@@ -166,12 +171,4 @@ func (rules Rules) allowedTools(s *pannier.Snapshot, t pannier.Turn, chosen []pa
 	}
 	slices.Sort(out.Effective)
 	return out
-}
-
-// beyond returns what a skill allows and the caller does not have, where policy lets it add that.
-func (rules Rules) beyond(own, allows []grant, known bool) []grant {
-	if !known || rules.Profile != pannier.ProfileFullAuto {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(allows), func(g grant) bool { return coveredBy(g, own) })
 }

@@ -26,7 +26,8 @@ func (r *resolver) overrides(rules Rules, allowed pannier.AllowedTools) *pannier
 	o.out = &pannier.TurnOverrides{Mode: rules.Overrides.Mode, Proposed: []pannier.ProposedOverride{}, Refused: []pannier.RefusedOverride{}}
 	for _, a := range r.out.Active {
 		e, ok := r.snapshot.Lookup(a.Slug)
-		if !ok || e.LastGood || len(e.Overrides) == 0 || !isChosen(a.Reason) {
+		chosen := a.Reason == pannier.ViaCapability || a.Reason == pannier.ViaReference || a.Reason == pannier.ViaPath
+		if !ok || e.LastGood || len(e.Overrides) == 0 || !chosen {
 			continue
 		}
 		for _, p := range e.Overrides {
@@ -49,11 +50,6 @@ func (r *resolver) overrides(rules Rules, allowed pannier.AllowedTools) *pannier
 		}
 	}
 	return o.out
-}
-
-// isChosen reports whether a skill is active because the turn is about it.
-func isChosen(reason string) bool {
-	return reason == pannier.ViaCapability || reason == pannier.ViaReference || reason == pannier.ViaPath
 }
 
 type overriding struct {

@@ -41,8 +41,14 @@ func (rules Rules) resolve(s *pannier.Snapshot, t pannier.Turn, x *index) pannie
 		Active: []pannier.ActiveSkill{}, Rejected: []pannier.RejectedSkill{},
 	}
 	r.named()
-	if r.files = newFiles(t); !r.files.none() {
-		r.byPath(x.globs())
+	if r.files = (files{pathsOf(t)}); !r.files.none() {
+		globs := x.globs() // of what is automatically available
+		for i, matched := range globs.match(r.files) {
+			e := globs.entries[i]
+			if _, ok := r.active[e]; matched && !ok && fits(e, t.Runtime) {
+				r.activate(e, pannier.ViaPath, "")
+			}
+		}
 	}
 	r.out.AllowedTools = rules.allowedTools(s, t, r.out.Active)
 	r.out.Overrides = r.overrides(rules, r.out.AllowedTools)
@@ -53,8 +59,16 @@ func (rules Rules) resolve(s *pannier.Snapshot, t pannier.Turn, x *index) pannie
 	for i := range tools {
 		r.out.Tools[i].RuntimeTool = tools[i]
 	}
-	if t.Verbose {
-		r.others()
+	if !t.Verbose {
+		return r.out
+	}
+	for _, e := range s.Entries {
+		if _, active := r.active[e]; active || r.told[e] {
+			continue
+		}
+		if v := r.judge(e, r.wayIn(e)); v.reason != "" {
+			r.rejectAs(request{}, e.Slug, v)
+		}
 	}
 	return r.out
 }
@@ -177,16 +191,6 @@ func (r *resolver) rejectAs(q request, slug string, v verdict) {
 	r.out.Rejected = append(r.out.Rejected, pannier.RejectedSkill{ID: q.id, Slug: slug, Reason: v.reason, Detail: v.detail, Diagnostics: v.diagnostics})
 }
 
-// byPath activates what is automatically available and has a glob for a file that the turn is about.
-func (r *resolver) byPath(globs *globIndex) {
-	for i, matched := range globs.match(r.files) {
-		e := globs.entries[i]
-		if _, ok := r.active[e]; matched && !ok && fits(e, r.turn.Runtime) {
-			r.activate(e, pannier.ViaPath, "")
-		}
-	}
-}
-
 // maxRanked bounds the skills that the text ranks.
 const maxRanked = 128
 
@@ -207,7 +211,10 @@ func (r *resolver) implicit() {
 				offer(e, pannier.ViaMentioned)
 			}
 		}
-		hits := r.index.rank(r.turn)
+		var hits []rank.Hit
+		if recent := r.turn.Context.RecentTexts; r.turn.Text != "" || len(recent) > 0 {
+			hits = r.index.words().Rank(r.turn.Text, recent[:min(len(recent), pannier.MaxRecentTexts)], 2*maxRanked)
+		}
 		likely := slices.IndexFunc(hits, func(h rank.Hit) bool { return !h.Likely() })
 		if likely < 0 {
 			likely = len(hits)
@@ -240,19 +247,6 @@ func (r *resolver) implicit() {
 	}
 	for _, e := range r.snapshot.Ranked() {
 		offer(e, pannier.ViaImplicit)
-	}
-}
-
-// others rejects what the turn does not name and is not active.
-func (r *resolver) others() {
-	for i := range r.snapshot.Entries {
-		e := r.snapshot.Entries[i]
-		if _, ok := r.active[e]; ok || r.told[e] {
-			continue
-		}
-		if v := r.judge(e, r.wayIn(e)); v.reason != "" {
-			r.rejectAs(request{}, e.Slug, v)
-		}
 	}
 }
 
