@@ -41,7 +41,8 @@ type denials struct {
 
 func newDenials(o *Options) *denials {
 	d := &denials{total: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "pannier_api_denied_total", Help: "Requests that were denied because of who sent them, by the code of the error.",
+		Name: "pannier_api_denied_total",
+		Help: "Requests that were denied because of who sent them, by the code of the error.",
 	}, []string{"reason"}), log: o.Logger, logged: map[string]uint64{}}
 	for _, reason := range denialReasons {
 		d.total.WithLabelValues(reason)

@@ -45,7 +45,8 @@ func (s *Service) FindByText(
 		}
 		if list.Total++; list.Total <= q.Limit {
 			list.Skills = append(list.Skills, pannier.FoundSkill{
-				Slug: f.Slug, Name: f.Name, Description: pannier.CleanLine(f.Description), State: f.State, Usable: f.Usable, Offered: f.Automatic(),
+				Slug: f.Slug, Name: f.Name, Description: pannier.CleanLine(f.Description), State: f.State,
+				Usable: f.Usable, Offered: f.Automatic(),
 				Relevance: f.Relevance,
 			})
 		}

@@ -178,7 +178,8 @@ func (s *Service) describe(ctx context.Context, now *pannier.Snapshot, ref, at s
 	}
 	d := pannier.Detail{
 		Entry: *e, Requirements: e.Requirements, Files: []pannier.File{}, CollidesWith: []string{},
-		Conformance: map[string]pannier.Conformance{}, Tools: []pannier.Tool{}, Commands: []pannier.Command{}, Install: []pannier.InstallSpec{},
+		Conformance: map[string]pannier.Conformance{}, Tools: []pannier.Tool{}, Commands: []pannier.Command{},
+		Install: []pannier.InstallSpec{},
 	}
 	d.Fingerprint = s.Contents.Fingerprint(e.Skill)
 	d.Scan = s.Verdict(e.Skill)

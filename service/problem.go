@@ -89,7 +89,8 @@ func (s *Service) Problem(request string, err error) (pannier.ErrorDocument, boo
 // NewProblem returns a problem. Joined errors are several lines; a problem is one.
 func NewProblem(status int, code, detail, hint string) pannier.ErrorDocument {
 	return pannier.ErrorDocument{
-		Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code, Detail: strings.ReplaceAll(detail, "\n", "; "), Hint: hint,
+		Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code,
+		Detail: strings.ReplaceAll(detail, "\n", "; "), Hint: hint,
 	}
 }
 

@@ -123,18 +123,21 @@ func checkFilePath(r *http.Request) error {
 
 // textEndings are those of files that are text, whatever else a browser would make of them.
 var textEndings = map[string]bool{
-	".adoc": true, ".awk": true, ".bash": true, ".bat": true, ".c": true, ".cc": true, ".cfg": true, ".cjs": true, ".cmake": true,
-	".cmd": true, ".conf": true, ".cpp": true, ".cs": true, ".css": true, ".csv": true, ".cts": true, ".dart": true, ".diff": true,
-	".dtd": true, ".ejs": true, ".env": true, ".ex": true, ".exs": true, ".fish": true, ".gitignore": true, ".go": true, ".gql": true,
-	".gradle": true, ".graphql": true, ".groovy": true, ".h": true, ".hbs": true, ".hcl": true, ".hpp": true, ".htm": true, ".html": true,
-	".ini": true, ".ipynb": true, ".j2": true, ".java": true, ".jinja": true, ".jl": true, ".js": true, ".json": true, ".json5": true,
-	".jsonc": true, ".jsonl": true, ".jsx": true, ".kt": true, ".kts": true, ".less": true, ".license": true, ".lock": true, ".log": true,
-	".lua": true, ".m": true, ".markdown": true, ".md": true, ".mdx": true, ".mjs": true, ".mk": true, ".mod": true, ".mts": true,
-	".nix": true, ".patch": true, ".php": true, ".pl": true, ".properties": true, ".proto": true, ".ps1": true, ".py": true, ".pyi": true,
-	".r": true, ".rb": true, ".rs": true, ".rst": true, ".scala": true, ".scss": true, ".sh": true, ".sql": true, ".svelte": true,
-	".svg": true, ".swift": true, ".tcl": true, ".tex": true, ".text": true, ".tf": true, ".tmpl": true, ".toml": true, ".ts": true,
-	".tsv": true, ".tsx": true, ".txt": true, ".vue": true, ".xhtml": true, ".xml": true, ".xsd": true, ".xsl": true, ".yaml": true,
-	".yml": true, ".zsh": true,
+	".adoc": true, ".awk": true, ".bash": true, ".bat": true, ".c": true, ".cc": true, ".cfg": true,
+	".cjs": true, ".cmake": true, ".cmd": true, ".conf": true, ".cpp": true, ".cs": true, ".css": true,
+	".csv": true, ".cts": true, ".dart": true, ".diff": true, ".dtd": true, ".ejs": true, ".env": true,
+	".ex": true, ".exs": true, ".fish": true, ".gitignore": true, ".go": true, ".gql": true, ".gradle": true,
+	".graphql": true, ".groovy": true, ".h": true, ".hbs": true, ".hcl": true, ".hpp": true, ".htm": true,
+	".html": true, ".ini": true, ".ipynb": true, ".j2": true, ".java": true, ".jinja": true, ".jl": true,
+	".js": true, ".json": true, ".json5": true, ".jsonc": true, ".jsonl": true, ".jsx": true, ".kt": true,
+	".kts": true, ".less": true, ".license": true, ".lock": true, ".log": true, ".lua": true, ".m": true,
+	".markdown": true, ".md": true, ".mdx": true, ".mjs": true, ".mk": true, ".mod": true, ".mts": true,
+	".nix": true, ".patch": true, ".php": true, ".pl": true, ".properties": true, ".proto": true, ".ps1": true,
+	".py": true, ".pyi": true, ".r": true, ".rb": true, ".rs": true, ".rst": true, ".scala": true,
+	".scss": true, ".sh": true, ".sql": true, ".svelte": true, ".svg": true, ".swift": true, ".tcl": true,
+	".tex": true, ".text": true, ".tf": true, ".tmpl": true, ".toml": true, ".ts": true, ".tsv": true,
+	".tsx": true, ".txt": true, ".vue": true, ".xhtml": true, ".xml": true, ".xsd": true, ".xsl": true,
+	".yaml": true, ".yml": true, ".zsh": true,
 }
 
 // textNames are files without an ending that are text.

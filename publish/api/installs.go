@@ -15,8 +15,11 @@ import (
 
 var installRoutes = []route{
 	{
-		pattern: "POST /v1/skills", endpoint: endpoint{(*Handler).installAny, nil, eitherOf{pannier.InstallResult{}, pannier.FolderList{}}}, scope: service.ScopeWrite, raw: archiveMedia,
-		id: "installSkill", summary: "Installs the skill of an archive, or each of several. The answer comes once a snapshot shows them. Emits install_added.",
+		pattern:  "POST /v1/skills",
+		endpoint: endpoint{(*Handler).installAny, nil, eitherOf{pannier.InstallResult{}, pannier.FolderList{}}},
+		scope:    service.ScopeWrite, raw: archiveMedia,
+		id:      "installSkill",
+		summary: "Installs the skill of an archive, or each of several. The answer comes once a snapshot shows them. Emits install_added.",
 		parameters: append(
 			[]parameter{
 				query(
@@ -28,18 +31,22 @@ var installRoutes = []route{
 			archiveParameters...), has: hasInstall,
 	},
 	{
-		pattern: "PUT /v1/skills/{slug}", endpoint: returns((*Handler).install), scope: service.ScopeWrite, raw: archiveMedia,
-		id: "updateSkill", summary: "Replaces an installed skill by the one of an archive. Emits install_replaced.",
+		pattern: "PUT /v1/skills/{slug}", endpoint: returns((*Handler).install), scope: service.ScopeWrite,
+		raw: archiveMedia,
+		id:  "updateSkill", summary: "Replaces an installed skill by the one of an archive. Emits install_replaced.",
 		parameters: append([]parameter{expectedParameter}, archiveParameters...), has: hasInstall,
 	},
 	{
 		pattern: "DELETE /v1/skills/{slug}", endpoint: removes((*service.Service).Uninstall), scope: service.ScopeWrite,
-		id: "uninstallSkill", summary: "Removes an installed skill, and what clients have set of it. Emits install_removed.",
+		id:         "uninstallSkill",
+		summary:    "Removes an installed skill, and what clients have set of it. Emits install_removed.",
 		parameters: removalParameters, has: hasInstall,
 	},
 	{
-		pattern: "POST /v1/skills/{slug}/rollback", endpoint: removes((*service.Service).Rollback), scope: service.ScopeWrite,
-		id: "rollBackSkill", summary: "Brings back the version of a skill that was there before the newest. Emits install_rolled_back.",
+		pattern: "POST /v1/skills/{slug}/rollback", endpoint: removes((*service.Service).Rollback),
+		scope:      service.ScopeWrite,
+		id:         "rollBackSkill",
+		summary:    "Brings back the version of a skill that was there before the newest. Emits install_rolled_back.",
 		parameters: removalParameters, has: hasInstall,
 	},
 	{
@@ -55,8 +62,9 @@ var installRoutes = []route{
 		}, has: func(o *Options) bool { return o.Service.Diff != nil },
 	},
 	{
-		pattern: "POST /v1/promotions", endpoint: returns((*Handler).promote), bodySchema: promotionBody{}, scope: service.ScopeWrite,
-		id: "promote", summary: "Records a packet that asks for a workflow to become a skill. Emits skill_promotion.",
+		pattern: "POST /v1/promotions", endpoint: returns((*Handler).promote), bodySchema: promotionBody{},
+		scope: service.ScopeWrite,
+		id:    "promote", summary: "Records a packet that asks for a workflow to become a skill. Emits skill_promotion.",
 		has: hasInstall,
 	},
 }
@@ -145,7 +153,8 @@ func installRequest(r *http.Request) (req pannier.InstallRequest, src pannier.In
 		src.Body = r.Body
 	default:
 		return req, src, &statusError{
-			http.StatusUnsupportedMediaType, "unsupported_media_type", fmt.Sprintf("the body is said to be %.60q", media),
+			http.StatusUnsupportedMediaType, "unsupported_media_type",
+			fmt.Sprintf("the body is said to be %.60q", media),
 			"send a tar.gz as application/gzip, a zip as application/zip, or files as multipart/form-data",
 		}
 	}

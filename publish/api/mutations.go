@@ -22,8 +22,9 @@ var changeRoutes = []route{
 		id: "getEnvironment", summary: "What skills are judged by: names, never values.",
 	},
 	{
-		pattern: "PUT /v1/environment", endpoint: takes((*Handler).putEnvironment), bodySchema: environmentBody{}, scope: service.ScopeEnvironment,
-		id: "putEnvironment", summary: "Takes in what the agent's container offers.",
+		pattern: "PUT /v1/environment", endpoint: takes((*Handler).putEnvironment), bodySchema: environmentBody{},
+		scope: service.ScopeEnvironment,
+		id:    "putEnvironment", summary: "Takes in what the agent's container offers.",
 		has: hasChanges,
 	},
 	{
@@ -32,7 +33,8 @@ var changeRoutes = []route{
 	},
 	{
 		pattern: "PUT /v1/policy/{slug}", endpoint: takes((*Handler).setPolicy), scope: service.ScopeWrite,
-		id: "setPolicy", summary: "Changes the workspace layer of a skill's policy: a switch that is left out keeps its value, null takes it back.",
+		id:      "setPolicy",
+		summary: "Changes the workspace layer of a skill's policy: a switch that is left out keeps its value, null takes it back.",
 		parameters: []parameter{
 			query("source_kind", "string", "The kind of root; without it that of the skill is meant."),
 		},

@@ -15,8 +15,11 @@ var probeRoutes = []route{
 		id: "getHealth", summary: "What is wrong, and what to do.",
 	},
 	{
-		pattern: "GET /v1/stats", endpoint: returns(func(h *Handler, _ *http.Request, _ *pannier.Snapshot) (pannier.Stats, error) { return h.Stats(), nil }), early: true,
-		id: "getStats", summary: "What happened within the last hour, by minute.", has: func(o *Options) bool { return o.Stats != nil },
+		pattern:  "GET /v1/stats",
+		endpoint: returns(func(h *Handler, _ *http.Request, _ *pannier.Snapshot) (pannier.Stats, error) { return h.Stats(), nil }),
+		early:    true,
+		id:       "getStats", summary: "What happened within the last hour, by minute.",
+		has: func(o *Options) bool { return o.Stats != nil },
 	},
 	{
 		pattern: "POST /v1/health/acknowledge", endpoint: takes((*Handler).acknowledge), scope: service.ScopeWrite,
@@ -29,20 +32,23 @@ var probeRoutes = []route{
 	},
 	{
 		pattern: "GET /readyz", endpoint: endpoint{serve: (*Handler).ready},
-		id: "getReadyz", summary: "Success once the first scan is served and the workspace is watched.", texts: []string{"text/plain"},
+		id: "getReadyz", summary: "Success once the first scan is served and the workspace is watched.",
+		texts: []string{"text/plain"},
 	},
 	{
 		pattern: "GET /livez", endpoint: endpoint{serve: (*Handler).live}, early: true,
 		id: "getLivez", summary: "Success unless a restart would help.", texts: []string{"text/plain"},
 	},
 	{
-		pattern: "GET /metrics", endpoint: endpoint{serve: (*Handler).writeMetrics}, early: true, anyQuery: true, untagged: true,
-		id: "getMetrics", summary: "The metrics, as Prometheus reads them.", texts: []string{"text/plain"},
+		pattern: "GET /metrics", endpoint: endpoint{serve: (*Handler).writeMetrics}, early: true, anyQuery: true,
+		untagged: true,
+		id:       "getMetrics", summary: "The metrics, as Prometheus reads them.", texts: []string{"text/plain"},
 		has: func(o *Options) bool { return o.Metrics != nil },
 	},
 	{
-		pattern: "GET /openapi.json", endpoint: writes[map[string]json.RawMessage]((*Handler).writeOpenAPI), early: true,
-		id: "getOpenAPI", summary: "This document.",
+		pattern: "GET /openapi.json", endpoint: writes[map[string]json.RawMessage]((*Handler).writeOpenAPI),
+		early: true,
+		id:    "getOpenAPI", summary: "This document.",
 	},
 }
 

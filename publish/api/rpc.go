@@ -26,7 +26,9 @@ func hasRPC(o *Options) bool { return o.RPC != nil }
 var streamRoutes = []route{
 	{
 		pattern: "GET /v1/events", endpoint: endpoint{serve: (*Handler).events}, early: true, untagged: true,
-		id: "followEvents", summary: "The events as server-sent events; the data of each is an Event of the components.", texts: []string{"text/event-stream"},
+		id:      "followEvents",
+		summary: "The events as server-sent events; the data of each is an Event of the components.",
+		texts:   []string{"text/event-stream"},
 		parameters: []parameter{
 			queryList("types", pannier.EventType(""), "Only events of these types."),
 			query("follow", "boolean", "With 0 the stream ends with the newest event there is."),
@@ -41,7 +43,8 @@ var streamRoutes = []route{
 		others:     map[string]string{"101": "The connection is a WebSocket from here on."}, has: hasRPC,
 	},
 	{
-		pattern: "POST /v1/rpc", endpoint: endpoint{(*Handler).call, singleOrBatch{rpcCall{}}, singleOrBatch{rpcAnswer{}}}, early: true,
+		pattern:  "POST /v1/rpc",
+		endpoint: endpoint{(*Handler).call, singleOrBatch{rpcCall{}}, singleOrBatch{rpcAnswer{}}}, early: true,
 		id: "callRPC", summary: "Answers single calls of JSON-RPC 2.0, or a batch.",
 		others: map[string]string{"204": "There were notifications only, which have no answer."}, has: hasRPC,
 	},

@@ -14,7 +14,8 @@ var sessionRoutes = []route{
 	},
 	{
 		pattern: "POST /v1/tickets", endpoint: returns((*Handler).issueTicket), early: true,
-		id: "issueTicket", summary: "A ticket that opens one WebSocket with the rights of the caller, within 30 seconds.",
+		id:      "issueTicket",
+		summary: "A ticket that opens one WebSocket with the rights of the caller, within 30 seconds.",
 	},
 }
 

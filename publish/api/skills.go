@@ -54,7 +54,8 @@ var skillRoutes = []route{
 	},
 	{
 		pattern: "GET /v1/skills/{slug}/content", endpoint: writes[pannier.Content]((*Handler).content),
-		id: "getContent", summary: "What an agent needs to follow a skill. Emits skill_loaded.", texts: []string{"text/markdown"},
+		id: "getContent", summary: "What an agent needs to follow a skill. Emits skill_loaded.",
+		texts: []string{"text/markdown"},
 		parameters: []parameter{
 			query(
 				"expand", "boolean",
@@ -77,7 +78,8 @@ var skillRoutes = []route{
 	},
 	{
 		pattern: "POST /v1/skills/{slug}/scan", endpoint: returns((*Handler).scan), scope: service.ScopeWrite,
-		id: "scanSkill", summary: "Scans a skill as it is now.", has: func(o *Options) bool { return o.Service.Changes != nil },
+		id: "scanSkill", summary: "Scans a skill as it is now.",
+		has: func(o *Options) bool { return o.Service.Changes != nil },
 		parameters: append(
 			[]parameter{query("path", "string", "The path of the skill directory that is meant.")},
 			acceptParameters...),

@@ -27,7 +27,8 @@ var turnRoutes = []route{
 	},
 	{
 		pattern: "GET /v1/prompt", endpoint: writes[pannier.Prompt]((*Handler).prompt),
-		id: "getPrompt", summary: "The skills section of the system prompt for what is automatically available.", texts: []string{"text/plain"},
+		id: "getPrompt", summary: "The skills section of the system prompt for what is automatically available.",
+		texts: []string{"text/plain"},
 		parameters: []parameter{
 			{"format", "query", "The format of the section.", promptFormat},
 			query("max_chars", "integer", "The most characters that it may have; 0 means no limit."),
@@ -38,7 +39,8 @@ var turnRoutes = []route{
 	},
 	{
 		pattern: "POST /v1/prompt", endpoint: endpoint{(*Handler).turnPrompt, pannier.Turn{}, pannier.Prompt{}},
-		id: "promptTurn", summary: "The skills section of the system prompt for a turn. Emits turn_resolved.", texts: []string{"text/plain"},
+		id: "promptTurn", summary: "The skills section of the system prompt for a turn. Emits turn_resolved.",
+		texts:      []string{"text/plain"},
 		parameters: []parameter{triedParameter},
 	},
 	{
@@ -59,13 +61,16 @@ var turnRoutes = []route{
 		id: "listCommands", summary: "What can be given to the agent by name, by slug.", has: hasCommands,
 	},
 	{
-		pattern: "POST /v1/commands/{name}", endpoint: returns((*Handler).runCommand), bodySchema: pannier.CommandCall{}, optional: true,
-		id: "runCommand", summary: "What an agent needs to follow a command. Emits skill_loaded and skill_invoked.", has: hasCommands,
+		pattern: "POST /v1/commands/{name}", endpoint: returns((*Handler).runCommand),
+		bodySchema: pannier.CommandCall{}, optional: true,
+		id: "runCommand", summary: "What an agent needs to follow a command. Emits skill_loaded and skill_invoked.",
+		has: hasCommands,
 	},
 	{
 		pattern: "GET /v1/peers", endpoint: returns((*Handler).peers), early: true,
-		id: "listPeers", summary: "The workspaces that the agent can delegate to, by the order of the platforms, then by id.",
-		has: func(o *Options) bool { return o.Peers != nil },
+		id:      "listPeers",
+		summary: "The workspaces that the agent can delegate to, by the order of the platforms, then by id.",
+		has:     func(o *Options) bool { return o.Peers != nil },
 	},
 }
 

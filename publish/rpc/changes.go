@@ -26,7 +26,8 @@ type change struct {
 // different but the skills that these are about, it names them; else anything may have changed.
 func (h *skills) changed(before, after *pannier.Snapshot) Notification {
 	changes := changes{
-		WorkspaceID: h.WorkspaceID, SnapshotVersion: after.Version, Reason: "catalog_changed", Changes: []change{}, CreatedAt: after.Time.Unix(),
+		WorkspaceID: h.WorkspaceID, SnapshotVersion: after.Version, Reason: "catalog_changed", Changes: []change{},
+		CreatedAt: after.Time.Unix(),
 	}
 	if before != nil {
 		if keys := policiesSet(before, after); len(keys) > 0 && sameSkills(before, after, keys) {

@@ -55,7 +55,8 @@ func (s *Server) Accept(w http.ResponseWriter, r *http.Request, stop context.Con
 	defer s.metrics.open.Dec()
 	socket.SetReadLimit(max(MaxFrame, s.MaxBinary))
 	c := &conn{
-		server: s, socket: socket, request: r, wire: refused.wire, queue: &queue{ready: make(chan struct{}, 1), space: make(chan struct{}, 1)},
+		server: s, socket: socket, request: r, wire: refused.wire,
+		queue:  &queue{ready: make(chan struct{}, 1), space: make(chan struct{}, 1)},
 		ending: make(chan ending, 1), slots: make(chan struct{}, maxCalls),
 	}
 	c.peer = &Peer{conn: c, asked: map[string]chan peerAnswer{}}

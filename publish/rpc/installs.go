@@ -214,7 +214,8 @@ func (h *skills) uninstall(ctx context.Context, _ *pannier.Snapshot, p uninstall
 	}
 	_, slug := pannier.SplitQualified(p.Slug)
 	return uninstallResult{
-		result.Status, cmp.Or(result.Skill.Slug, slug), cmp.Or(result.Skill.SourceKind, p.SourceKind, pannier.SourceWorkspace),
+		result.Status, cmp.Or(result.Skill.Slug, slug),
+		cmp.Or(result.Skill.SourceKind, p.SourceKind, pannier.SourceWorkspace),
 		result.Removed,
 		audited{result.AuditEntries},
 	}, nil

@@ -86,8 +86,9 @@ func NewSkills(of Skills) *Server {
 	}
 	h := &skills{of}
 	o := Options{
-		Methods: map[string]Method{}, ErrorOf: h.errorOf, Subscribe: h.Subscribe, Changed: h.changed, MaxConns: h.MaxConns,
-		Logger: h.Logger, Registerer: h.Registerer,
+		Methods: map[string]Method{}, ErrorOf: h.errorOf, Subscribe: h.Subscribe, Changed: h.changed,
+		MaxConns: h.MaxConns,
+		Logger:   h.Logger, Registerer: h.Registerer,
 	}
 	for _, m := range skillsMethods {
 		if m.has == nil || m.has(h.Service) {

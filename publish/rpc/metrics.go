@@ -26,7 +26,8 @@ func newMetrics(o Options) *metrics {
 	}, []string{"method", "outcome"}), open: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "pannier_rpc_connections", Help: "WebSockets that are open.",
 	}), dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "pannier_rpc_dropped_total", Help: "WebSockets that were dropped because their peer did not read or did not answer a ping.",
+		Name: "pannier_rpc_dropped_total",
+		Help: "WebSockets that were dropped because their peer did not read or did not answer a ping.",
 	}, []string{"reason"})}
 	for method := range o.Methods {
 		m.calls.WithLabelValues(method, "ok")

@@ -36,7 +36,8 @@ func (h *skills) errorOf(r *http.Request, err error) *Error {
 	if problem, ok := h.Service.Problem(r.URL.EscapedPath(), err); ok {
 		number, code := numberOf(problem)
 		return NewError(number, code, Details{
-			Error: problem.Detail, Hint: problem.Hint, Code: problem.Code, Conflict: problem.Conflict, Findings: problem.Findings, Reasons: problem.Reasons,
+			Error: problem.Detail, Hint: problem.Hint, Code: problem.Code, Conflict: problem.Conflict,
+			Findings: problem.Findings, Reasons: problem.Reasons,
 		})
 	}
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -120,7 +120,8 @@ func uniqueSkills(entries []*pannier.Entry) []*pannier.Entry {
 
 func (h *skills) itemOf(e *pannier.Entry, with service.Show) item {
 	item := item{
-		Slug: e.Slug, SourceKind: e.SourceKind, DisplayName: cmp.Or(e.Name, e.Slug), Description: e.Description, Version: e.Version,
+		Slug: e.Slug, SourceKind: e.SourceKind, DisplayName: cmp.Or(e.Name, e.Slug), Description: e.Description,
+		Version:     e.Version,
 		Fingerprint: e.Fingerprint, TrustLevel: trust(e.TrustLevel),
 		Install: install{Managed: e.Managed, Installed: true, InstallPath: prompt.Location(e.Skill, h.Workspace)},
 	}

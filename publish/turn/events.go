@@ -173,7 +173,8 @@ func (t *Turns) recordActive(answer *Answer) {
 func (a *Answer) event(turn pannier.Turn) pannier.TurnResolved {
 	e := pannier.TurnResolved{
 		Digest: a.snapshot.Digest, Format: turn.Format, Verbose: turn.Verbose, Bodies: len(a.read),
-		Active: map[string]int{}, Rejected: map[string]int{}, Skills: []pannier.TurnSkill{}, ExcludedTools: recordedTools(a.ExcludedTools),
+		Active: map[string]int{}, Rejected: map[string]int{}, Skills: []pannier.TurnSkill{},
+		ExcludedTools: recordedTools(a.ExcludedTools),
 	}
 	add := func(s pannier.TurnSkill, against []pannier.Reason) {
 		if len(e.Skills) == pannier.MaxTurnSkills {

@@ -68,7 +68,8 @@ func New(o Options) *Turns {
 	t := &Turns{
 		Options: o, sampler: &sampler{perMinute: o.Events.PerMinute, credit: float64(o.Events.PerMinute)},
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "pannier_resolve_duration_seconds", Help: "How long it took to resolve a turn and to render its prompt.", Buckets: buckets,
+			Name: "pannier_resolve_duration_seconds",
+			Help: "How long it took to resolve a turn and to render its prompt.", Buckets: buckets,
 		}),
 		recorded: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pannier_turns_total", Help: "Turns that were answered, by whether their events were recorded.",
