@@ -15,15 +15,18 @@ type OverrideRules struct {
 	Trust pannier.Trust
 }
 
-// overrides judges what the chosen skills of a turn propose, in the order of the active ones: the first that sets a key wins. What is
-// only implicit proposes nothing, nor does a skill whose text is no longer that on disk. nil says that nothing is proposed.
+// overrides judges what the chosen skills of a turn propose, in the order of the active ones: the first that sets a key
+// wins. What is only implicit proposes nothing, nor does a skill whose text is no longer that on disk. nil says that
+// nothing is proposed.
 func (r *resolver) overrides(rules Rules, allowed pannier.AllowedTools) *pannier.TurnOverrides {
 	if rules.Overrides.Mode == "" || rules.Overrides.Mode == pannier.OverridesIgnore {
 		return nil
 	}
 	o := overriding{resolver: r, rules: rules, allowed: grants(allowed.Effective, pannier.MaxTurnTools)}
 	o.open = r.turn.Tools == nil && len(allowed.NarrowedBy) == 0
-	o.out = &pannier.TurnOverrides{Mode: rules.Overrides.Mode, Proposed: []pannier.ProposedOverride{}, Refused: []pannier.RefusedOverride{}}
+	o.out = &pannier.TurnOverrides{
+		Mode: rules.Overrides.Mode, Proposed: []pannier.ProposedOverride{}, Refused: []pannier.RefusedOverride{},
+	}
 	for _, a := range r.out.Active {
 		e, ok := r.snapshot.Lookup(a.Slug)
 		chosen := a.Reason == pannier.ViaCapability || a.Reason == pannier.ViaReference || a.Reason == pannier.ViaPath
@@ -33,7 +36,8 @@ func (r *resolver) overrides(rules Rules, allowed pannier.AllowedTools) *pannier
 		for _, p := range e.Overrides {
 			o.out.Proposed = append(o.out.Proposed, pannier.ProposedOverride{Slug: e.Slug, Override: p})
 			if reason := o.take(e, p); reason != "" {
-				o.out.Refused = append(o.out.Refused, pannier.RefusedOverride{Slug: e.Slug, Part: p.Part, Key: p.Key, Reason: reason})
+				no := pannier.RefusedOverride{Slug: e.Slug, Part: p.Part, Key: p.Key, Reason: reason}
+				o.out.Refused = append(o.out.Refused, no)
 			}
 		}
 	}
@@ -43,7 +47,8 @@ func (r *resolver) overrides(rules Rules, allowed pannier.AllowedTools) *pannier
 	if c := &o.out.Effective.Context; len(c.Include)+len(c.Exclude) > 0 {
 		c.Paths = slices.DeleteFunc(slices.Clone(r.files.paths), func(p string) bool {
 			file := files{[]string{p}}
-			return file.match(c.Exclude) || slices.ContainsFunc(c.Include, func(globs []string) bool { return !file.match(globs) })
+			misses := func(globs []string) bool { return !file.match(globs) }
+			return file.match(c.Exclude) || slices.ContainsFunc(c.Include, misses)
 		})
 		if c.Paths == nil {
 			c.Paths = []string{}
@@ -151,7 +156,8 @@ func (o *overriding) runtimeTool(name string) bool {
 	if o.names == nil {
 		tooled := slices.Clone(o.tooled)
 		for _, e := range o.snapshot.Entries {
-			if len(e.RuntimeTools)+len(e.FileTools) > 0 && e.Automatic() && fits(e, o.turn.Runtime) && !slices.Contains(tooled, e) {
+			has := len(e.RuntimeTools)+len(e.FileTools) > 0
+			if has && e.Automatic() && fits(e, o.turn.Runtime) && !slices.Contains(tooled, e) {
 				tooled = append(tooled, e)
 			}
 		}
@@ -177,9 +183,11 @@ func put[T any](to *map[string]T, key string, value T) {
 	(*to)[key] = value
 }
 
-// Overridden returns a call of a tool as the overrides of some skills have it, as if a turn had chosen them: the tool that its name is an
-// alias of, and its arguments with the defaults of those that it leaves out.
-func (rules Rules) Overridden(s *pannier.Snapshot, skills []string, name string, arguments json.RawMessage) (string, json.RawMessage) {
+// Overridden returns a call of a tool as the overrides of some skills have it, as if a turn had chosen them: the tool
+// that its name is an alias of, and its arguments with the defaults of those that it leaves out.
+func (rules Rules) Overridden(
+	s *pannier.Snapshot, skills []string, name string, arguments json.RawMessage,
+) (string, json.RawMessage) {
 	if rules.Overrides.Mode != pannier.OverridesApply || len(skills) == 0 {
 		return name, arguments
 	}
