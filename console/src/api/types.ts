@@ -771,7 +771,7 @@ export interface components {
         };
         /** @enum {string} */
         AuditPhase: "intent" | "outcome";
-        CanceledCall: {
+        CanceledToolCall: {
             call_id: string;
             canceled: boolean;
         };
@@ -3688,7 +3688,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["CanceledCall"];
+                    "application/json": components["schemas"]["CanceledToolCall"];
                 };
             };
             "4XX": components["responses"]["Failed"];
