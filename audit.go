@@ -26,20 +26,25 @@ func (r *Refusal) Error() string { return r.Message }
 // ActorSidecar is the kind of actor of what the sidecar does by itself.
 const ActorSidecar = "sidecar"
 
+// ActorModule is the kind of actor of what a module of the sidecar does by itself, under the name of the module.
+const ActorModule = "module"
+
 // Actor is who asks for a mutation.
 type Actor struct {
-	// Kind says how the actor came in: "socket", "tcp", "command", "settings" or "sidecar".
+	// Kind says how the actor came in: "socket", "tcp", "command", "settings", "sidecar" or "module".
 	Kind string `json:"kind"`
-	// Name is that of the token that came in over TCP.
+	// Name is that of the token that came in over TCP, or of the module.
 	Name string `json:"name,omitempty"`
 	// UID and GID are those of the process at the other end of the socket; nil where there is none.
 	UID *uint32 `json:"uid,omitempty"`
 	GID *uint32 `json:"gid,omitempty"`
 }
 
-// Owner returns what tells whose an upload is: the name of the token, or the user.
+// Owner returns what tells whose an upload is: the name of the token or of the module, or the user.
 func (a Actor) Owner() string {
 	switch {
+	case a.Kind == ActorModule:
+		return "module:" + a.Name
 	case a.Name != "":
 		return "token:" + a.Name
 	case a.UID != nil:

@@ -41,6 +41,7 @@ func sourceStrings(t *testing.T) (literals, codes map[string]bool) {
 					literals[text] = true
 				}
 			case *ast.CompositeLit:
+				writeTypes(n)
 				if code := codeOf(n); code != "" {
 					codes[code] = true
 				}
@@ -65,6 +66,30 @@ func sourceStrings(t *testing.T) (literals, codes map[string]bool) {
 	return literals, codes
 }
 
+// writeTypes gives the elements of a literal of a list or a map their type, where the source omits it.
+func writeTypes(c *ast.CompositeLit) {
+	var kind ast.Expr
+	switch list := c.Type.(type) {
+	case *ast.ArrayType:
+		kind = list.Elt
+	case *ast.MapType:
+		kind = list.Value
+	default:
+		return
+	}
+	if pointer, ok := kind.(*ast.StarExpr); ok {
+		kind = pointer.X
+	}
+	for _, element := range c.Elts {
+		if pair, ok := element.(*ast.KeyValueExpr); ok {
+			element = pair.Value
+		}
+		if literal, ok := element.(*ast.CompositeLit); ok && literal.Type == nil {
+			literal.Type = kind
+		}
+	}
+}
+
 // codeOf returns the code of a Condition or of a statusError that is written down, and "" for everything else.
 func codeOf(c *ast.CompositeLit) string {
 	var value ast.Expr
@@ -82,6 +107,35 @@ func codeOf(c *ast.CompositeLit) string {
 		}
 	}
 	return textOf(value)
+}
+
+// TestCodesAreSeen finds codes wherever a Condition is written down, with its type and without.
+func TestCodesAreSeen(t *testing.T) {
+	for _, source := range []string{
+		`pannier.Condition{Code: "seen"}`,
+		`[]pannier.Condition{{Severity: "warning", Code: "seen"}}`,
+		`[]*pannier.Condition{{Code: "seen"}}`,
+		`map[string]pannier.Condition{"x": {Code: "seen"}}`,
+		`[][]pannier.Condition{{{Code: "seen"}}}`,
+	} {
+		parsed, err := parser.ParseExpr(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var codes []string
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if literal, ok := n.(*ast.CompositeLit); ok {
+				writeTypes(literal)
+				if code := codeOf(literal); code != "" {
+					codes = append(codes, code)
+				}
+			}
+			return true
+		})
+		if !slices.Equal(codes, []string{"seen"}) {
+			t.Errorf("%s: codes %q", source, codes)
+		}
+	}
 }
 
 // textOf returns the text of a literal, and "" for everything else.

@@ -258,7 +258,8 @@ const (
 	ShortenedUnread       = "not_read"
 )
 
-// PromptFormats returns the names of the formats of a prompt, the default first.
+// PromptFormats returns the names of the formats of a prompt, the default first. The package publish/prompt has the
+// formats themselves.
 func PromptFormats() []string {
 	return []string{"compact", "available_skills", "available_skills_reference", "openclaw", "skills_xml", "molecule", "molecule_system"}
 }

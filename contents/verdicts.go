@@ -25,7 +25,9 @@ const (
 )
 
 const (
-	MaxVerdicts = 10_000
+	// MaxVerdicts is room for the skills of three roots with the default max_dirs. With fewer verdicts than skills, each
+	// scan would evict the verdict of a present skill, whose scan evicts the next, without an end.
+	MaxVerdicts = 60_000
 	MaxFindings = 50
 )
 

@@ -79,11 +79,21 @@ func CallerFrom(ctx context.Context) (Caller, bool) {
 	return c, ok
 }
 
-// ActorFrom returns the client that sent a request as the audit log names it.
+type moduleKey struct{}
+
+// WithModule returns the context of what a module does by itself, not for a client.
+func WithModule(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, moduleKey{}, name)
+}
+
+// ActorFrom returns the client that sent a request, or the module that acts by itself, as the audit log names it.
 func ActorFrom(ctx context.Context) pannier.Actor {
 	c, ok := CallerFrom(ctx)
 	switch {
 	case !ok:
+		if module, ok := ctx.Value(moduleKey{}).(string); ok {
+			return pannier.Actor{Kind: pannier.ActorModule, Name: module}
+		}
 		return pannier.Actor{Kind: "socket"}
 	case c.Token != "":
 		return pannier.Actor{Kind: "tcp", Name: c.Token}

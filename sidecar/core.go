@@ -83,7 +83,7 @@ func (c *core) run(ctx context.Context, all *tasks, hangups <-chan os.Signal) {
 	all.run(ctx, "platforms", c.platforms.run)
 	for _, p := range c.parts {
 		if p.Run != nil {
-			all.run(ctx, p.name, p.Run)
+			all.run(service.WithModule(ctx, p.name), p.name, p.Run)
 		}
 	}
 }

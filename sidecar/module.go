@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -41,7 +42,8 @@ type Part struct {
 	Conditions func() []pannier.Condition
 	// Tools are the tools of skills, for turns and for protocols; one module has them.
 	Tools service.Tools
-	// Run runs until ctx is done, beside the core; optional. An error ends the sidecar.
+	// Run runs until ctx is done, beside the core; optional. An error ends the sidecar. The audit log names the module
+	// as the actor of what the service does with this context.
 	Run func(context.Context) error
 	// FilesChanged is called where files of skills may have changed, also without a snapshot that shows it; optional.
 	// It must not wait.
@@ -90,6 +92,7 @@ type Host struct {
 
 // openModules opens the modules of a sidecar.
 func (c *core) openModules(modules []Module, h Host) error {
+	toolsOf := ""
 	for _, m := range modules {
 		if m.Open == nil {
 			continue
@@ -100,7 +103,10 @@ func (c *core) openModules(modules []Module, h Host) error {
 			return err
 		}
 		if part.Tools != nil {
-			h.Service.Tools = part.Tools
+			if toolsOf != "" {
+				return fmt.Errorf("modules %s and %s both have tools: one module has them", toolsOf, m.Name)
+			}
+			toolsOf, h.Service.Tools = m.Name, part.Tools
 		}
 		c.parts = append(c.parts, openPart{m.Name, part})
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"pannier"
@@ -13,6 +14,7 @@ import (
 	"pannier/internal/testbench/fixture"
 	"pannier/publish/api"
 	"pannier/publish/client"
+	"pannier/service"
 )
 
 type toyAnswer struct {
@@ -34,6 +36,9 @@ func toyModule(ended chan struct{}) Module {
 			},
 			Run: func(ctx context.Context) error {
 				defer close(ended)
+				if actor := service.ActorFrom(ctx); actor.Owner() != "module:toy" {
+					return errors.New("the actor is " + actor.Owner())
+				}
 				<-ctx.Done()
 				return nil
 			},
@@ -84,6 +89,22 @@ func TestModuleRefusesSettings(t *testing.T) {
 	refusal := &Error{Message: "toy needs b", Hint: "set b"}
 	o.Modules = []Module{{Name: "toy", Settings: func(config.Settings) error { return refusal }}}
 	if _, err := New(o); !errors.Is(err, refusal) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestOneModuleHasTools: a second one would replace the tools of the first.
+func TestOneModuleHasTools(t *testing.T) {
+	withTools := func(name string) Module {
+		return Module{Name: name, Open: func(Host) (Part, error) { return Part{Tools: struct{ service.Tools }{}}, nil }}
+	}
+	o := optionsFor(t, fixture.NewWorkspace(t))
+	o.Modules = []Module{withTools("a"), withTools("b")}
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "modules a and b both have tools") {
 		t.Errorf("%v", err)
 	}
 }

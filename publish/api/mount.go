@@ -12,6 +12,9 @@ type Route struct {
 	Pattern string // as [http.ServeMux] takes it
 	// ID and Summary describe the operation in the OpenAPI document.
 	ID, Summary string
+	// Tag is the group of the operation in that document, such as "tools"; a new one needs no description. Without it
+	// the path decides.
+	Tag string
 	// Scope is what a client needs; empty means [service.ScopeRead]. Denied requests are recorded.
 	Scope service.Scope
 	// Early routes answer before the first snapshot.
@@ -35,7 +38,7 @@ func moduleRoutes(routes []Route) []route {
 	mounted := make([]route, len(routes))
 	for i, r := range routes {
 		mounted[i] = route{
-			pattern: r.Pattern, endpoint: endpoint{r.Serve, r.Body, r.Answer}, id: r.ID, summary: r.Summary,
+			pattern: r.Pattern, endpoint: endpoint{r.Serve, r.Body, r.Answer}, id: r.ID, summary: r.Summary, tag: r.Tag,
 			scope: r.Scope, early: r.Early, optional: r.OptionalBody, texts: r.Texts, untagged: r.Untagged, anyQuery: r.AnyQuery,
 			others: r.Others,
 		}

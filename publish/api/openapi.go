@@ -72,7 +72,7 @@ func (h *Handler) openAPI() object {
 
 var tags = []struct {
 	name, description string
-	paths             []string
+	paths             []string // nil where the routes are of modules, which name the tag
 }{
 	{
 		"skills", "The catalog, the files of skills, and installations.",
@@ -83,14 +83,14 @@ var tags = []struct {
 		[]string{"/v1/prompt", "/v1/resolve", "/v1/find", "/v1/commands"},
 	},
 	{"cards", "The agent card, and those of peers.", []string{"/v1/card", "/.well-known/", "/v1/peers"}},
-	{"tools", "Tools of skills, and calls of them.", []string{"/v1/tools", "/v1/runner"}},
+	{"tools", "Tools of skills, and calls of them.", nil},
 	{
 		"policy", "Policy, and the environment that skills are checked against.",
 		[]string{"/v1/policy", "/v1/environment"},
 	},
 	{"events", "The event stream and the audit log.", []string{"/v1/events", "/v1/audit"}},
 	{"rpc", "JSON-RPC 2.0.", []string{"/v1/rpc"}},
-	{"mcp", "The Model Context Protocol.", []string{"/mcp"}},
+	{"mcp", "The Model Context Protocol.", nil},
 	{"session", "What the caller may do.", []string{"/v1/session", "/v1/tickets"}},
 	{
 		"health", "Health, probes, metrics and this document.",
@@ -99,11 +99,14 @@ var tags = []struct {
 }
 
 func (rt *route) describe(s schemas, method, path string) object {
-	var tagged []string
+	tagged := []string{} // the document has no null
+	if rt.tag != "" {
+		tagged = append(tagged, rt.tag)
+	}
 	for _, tag := range tags {
-		if tagged == nil &&
+		if len(tagged) == 0 &&
 			slices.ContainsFunc(tag.paths, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
-			tagged = []string{tag.name}
+			tagged = append(tagged, tag.name)
 		}
 	}
 	described := object{

@@ -2,11 +2,13 @@ package api_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"pannier"
 	"pannier/publish/api"
 )
 
@@ -117,6 +119,29 @@ func TestOpenAPIFieldSchemas(t *testing.T) {
 		name = strings.ToUpper(name[:1]) + name[1:]
 		if schemas[name].Properties[property] == nil {
 			t.Errorf("there is no field %s", field)
+		}
+	}
+}
+
+// TestTagsOfModules: a route of a module is in the group that it names, and a list without groups is empty, not null.
+func TestTagsOfModules(t *testing.T) {
+	h := newHouse()
+	serve := func(*api.Handler, http.ResponseWriter, *http.Request, *pannier.Snapshot) error { return nil }
+	h.options.Routes = []api.Route{
+		{Pattern: "GET /v1/toy", ID: "toy", Summary: "A toy.", Tag: "toys", Serve: serve},
+		{Pattern: "GET /v1/untagged", ID: "untagged", Summary: "Another toy.", Serve: serve},
+		{Pattern: "GET /v1/skills-of-toys", ID: "toySkills", Summary: "Skills of toys.", Tag: "toys", Serve: serve},
+	}
+	document := decodeLoosely[struct {
+		Paths map[string]struct {
+			Get struct{ Tags json.RawMessage }
+		}
+	}](t, ask(h.handler(), "GET", "/openapi.json", "").Body.Bytes())
+	for path, want := range map[string]string{
+		"/v1/toy": `["toys"]`, "/v1/untagged": `[]`, "/v1/skills-of-toys": `["toys"]`, "/v1/skills": `["skills"]`,
+	} {
+		if got := string(document.Paths[path].Get.Tags); strings.Join(strings.Fields(got), "") != want {
+			t.Errorf("%s: tags %s, want %s", path, got, want)
 		}
 	}
 }

@@ -19,6 +19,8 @@ type route struct {
 	pattern string // as [http.ServeMux] takes it
 	endpoint
 	id, summary string
+	// tag groups the operation in the OpenAPI document; without it, the path decides.
+	tag string
 	// scope is what a token must allow; empty is ScopeRead.
 	scope service.Scope
 	// parameters are those of the query and the header. Those of the path follow from the pattern.

@@ -47,17 +47,17 @@ func Routes(by http.Handler) []api.Route {
 	return []api.Route{
 		{
 			Pattern: "GET /mcp", Serve: serve, Early: true, Untagged: true, AnyQuery: true,
-			ID: "streamMCP", Texts: []string{"text/event-stream"},
+			ID: "streamMCP", Tag: "mcp", Texts: []string{"text/event-stream"},
 			Summary: "The notifications of a session of the Model Context Protocol, for its versions with sessions.",
 		},
 		{
 			Pattern: "POST /mcp", Serve: serve, Body: api.CallEnvelope, Answer: api.AnswerEnvelope, Early: true, AnyQuery: true,
-			ID: "callMCP", Summary: "Calls of the Model Context Protocol (streamable HTTP), of all its versions.",
+			ID: "callMCP", Tag: "mcp", Summary: "Calls of the Model Context Protocol (streamable HTTP), of all its versions.",
 			Others: map[string]string{"202": "There was a notification only, which has no answer."},
 		},
 		{
 			Pattern: "DELETE /mcp", Serve: serve, Early: true, AnyQuery: true,
-			ID: "endMCP", Summary: "Ends a session of the Model Context Protocol.",
+			ID: "endMCP", Tag: "mcp", Summary: "Ends a session of the Model Context Protocol.",
 			Others: map[string]string{"204": "The session has ended."},
 		},
 	}

@@ -61,6 +61,9 @@ func (c *Client) classify(a Answer, err error) push.Outcome {
 		o.Hint = hintProxy
 	}
 	o.After = a.RetryAfter
+	if a.Status == http.StatusTooManyRequests && o.After == 0 {
+		o.After = throttleLeast // the first steps of the backoff would use up what is left to the agents
+	}
 	return o
 }
 

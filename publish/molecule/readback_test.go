@@ -190,6 +190,8 @@ func TestPlatformsThatCanNotTell(t *testing.T) {
 					want = "GET a" + strings.Repeat(" GET", 10) + " b"
 				case test.name == "unauthorized":
 					want = "GET " + want
+				case test.name == "throttled": // which rests for five seconds, also around a push
+					want = strings.Repeat("GET ", 7) + "a" + strings.Repeat(" GET", 11) + " b"
 				default: // which the first push waits for
 					want = strings.Repeat("GET ", 10) + want
 				}

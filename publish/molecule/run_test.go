@@ -166,9 +166,11 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 		{"date", "Sat, 01 Jan 2000 00:00:42 GMT", 42 * time.Second},
 		{"beyond the cap", "86400", 5 * time.Minute},
 		{"beyond all numbers", "99999999999999999999999", 5 * time.Minute},
-		{"in the past", "Fri, 31 Dec 1999 00:00:00 GMT", 100 * time.Millisecond},
-		{"nonsense", "soon", 100 * time.Millisecond},
-		{"negative", "-3", 100 * time.Millisecond},
+		{"less than without it", "1", time.Second},
+		{"in the past", "Fri, 31 Dec 1999 00:00:00 GMT", 5 * time.Second},
+		{"nonsense", "soon", 5 * time.Second},
+		{"negative", "-3", 5 * time.Second},
+		{"none", "", 5 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // a bubble's clock starts with the year 2000

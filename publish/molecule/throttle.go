@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// throttleLeast is how long requests beside the pushes rest after a 429 without Retry-After.
+	// throttleLeast is how long requests rest at least after a 429 without Retry-After. Those beside the pushes rest as
+	// long after every 429.
 	throttleLeast = 5 * time.Second
 	// throttleReported is how long health reports a 429 after the time that it asked to wait.
 	throttleReported = time.Minute

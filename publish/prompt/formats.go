@@ -2,7 +2,8 @@ package prompt
 
 import "pannier"
 
-// formats lists every format, the default first. Settings, API, completion and docs/PROMPTS.md follow from it.
+// formats lists every format, the default first. API, completion and docs/PROMPTS.md follow from it. Settings follow from
+// [pannier.PromptFormats], which has the same names; TestFormats compares both.
 var formats = []*format{&compact, &availableSkills, &availableSkillsReference, &openClaw, &skillsXML, &molecule, &moleculeSystem}
 
 // format is one format of the section, declared in the file that renders it.

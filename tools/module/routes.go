@@ -24,7 +24,7 @@ func Routes() []api.Route {
 	return []api.Route{
 		{
 			Pattern: "GET /v1/tools", Answer: pannier.ToolList{},
-			ID:      "listTools",
+			ID: "listTools", Tag: "tools",
 			Summary: "The tools of the usable skills, whether they can be called now, and those that are kept back.",
 			Serve: func(h *api.Handler, w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
 				return api.WriteJSON(w, r, h.Service.Tools.List(s))
@@ -33,13 +33,13 @@ func Routes() []api.Route {
 		{
 			Pattern: "POST /v1/tools/{name}", Scope: service.ScopeCall, Body: pannier.ToolCall{}, OptionalBody: true,
 			Answer: pannier.ToolResult{}, Texts: []string{"text/event-stream"},
-			ID: "callTool", Summary: "Calls a tool of a skill. With text/event-stream, output arrives as it is written. " +
+			ID: "callTool", Tag: "tools", Summary: "Calls a tool of a skill. With text/event-stream, output arrives as it is written. " +
 				"Emits skill_tool_called.",
 			Serve: call,
 		},
 		{
 			Pattern: "DELETE /v1/tools/calls/{id}", Scope: service.ScopeCall, Answer: pannier.CanceledToolCall{},
-			ID: "cancelToolCall", Summary: "Cancels a call of the same client.",
+			ID: "cancelToolCall", Tag: "tools", Summary: "Cancels a call of the same client.",
 			Serve: func(h *api.Handler, w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
 				canceled, err := h.Service.CancelTool(r.Context(), r.PathValue("id"))
 				if err != nil {
@@ -164,7 +164,7 @@ func RunnerRoute(
 ) api.Route {
 	return api.Route{
 		Pattern: "GET /v1/runner", Early: true, Untagged: true,
-		ID:      "openRunner",
+		ID: "openRunner", Tag: "tools",
 		Summary: "Makes a WebSocket (RFC 6455) over which the one runner of the workspace carries out tools.",
 		Others:  map[string]string{"101": "The connection is a WebSocket from here on."},
 		Serve: func(_ *api.Handler, w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
