@@ -33,7 +33,8 @@ func Routes() []api.Route {
 		{
 			Pattern: "POST /v1/tools/{name}", Scope: service.ScopeCall, Body: pannier.ToolCall{}, OptionalBody: true,
 			Answer: pannier.ToolResult{}, Texts: []string{"text/event-stream"},
-			ID: "callTool", Tag: "tools", Summary: "Calls a tool of a skill. With text/event-stream, output arrives as it is written. " +
+			ID: "callTool", Tag: "tools",
+			Summary: "Calls a tool of a skill. With text/event-stream, output arrives as it is written. " +
 				"Emits skill_tool_called.",
 			Serve: call,
 		},
