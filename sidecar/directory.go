@@ -84,7 +84,9 @@ func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) 
 // newDirectoryHandler returns what answers for a directory. Only a running sidecar has health.
 func newDirectoryHandler(o api.Options) *api.Handler {
 	o.Health = func() pannier.Health { return pannier.Health{} }
-	o.RPC = rpc.NewSkills(rpc.Skills{Service: o.Service, Turns: o.Turns, Logger: o.Service.Logger})
+	o.RPC = rpc.NewSkills(rpc.Skills{
+		Service: o.Service, Turns: o.Turns, Logger: o.Service.Logger, MaxConns: api.CapacityNow().WebSockets,
+	})
 	return api.New(o)
 }
 

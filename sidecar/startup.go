@@ -35,8 +35,10 @@ func newStartupHandler(s config.Settings, b Build, reg *prometheus.Registry, ali
 	h := &startupHandler{settings: s, build: b, begun: make(chan struct{}), metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: nil})}
 	decides := service.New(service.Options{Snapshot: h.snapshot})
 	h.early = api.New(api.Options{
-		Service: decides, RPC: rpc.NewSkills(rpc.Skills{Service: decides, Logger: decides.Logger}),
-		Reports: api.Reports{Health: h.health, Alive: alive}, Metrics: h.metrics,
+		Service: decides, Reports: api.Reports{Health: h.health, Alive: alive}, Metrics: h.metrics,
+		RPC: rpc.NewSkills(rpc.Skills{
+			Service: decides, Logger: decides.Logger, MaxConns: api.CapacityNow().WebSockets,
+		}),
 	})
 	reg.MustRegister(newHealthMetrics(h))
 	return h
