@@ -63,7 +63,7 @@ func TestReplay(t *testing.T) {
 		if of, _ := verdicts.Summary(content); !of.AlwaysBlocks() || verdicts.Blocked()["skills/pdf"] != content {
 			t.Errorf("verdict %+v, blocked %v", of, verdicts.Blocked())
 		}
-		if held := verdicts.Held()["skills/big"]; held.Digest != content || !slices.Equal(held.Rules, []string{elf.Rule}) {
+		if held := verdicts.PathVerdicts()["skills/big"]; held.Digest != content || !slices.Equal(held.Rules, []string{elf.Rule}) {
 			t.Errorf("held %+v", held)
 		}
 		entries = append(entries, entries[:2]...) // applying an outcome twice changes nothing

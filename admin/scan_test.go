@@ -184,7 +184,7 @@ func TestScanWithoutFingerprint(t *testing.T) {
 		if err != nil || report.Unkept != tt.unkept || strings.Count(strings.Join(h.happened, " "), "emit skill_scanned") != tt.events {
 			t.Errorf("%s: %v, %+v, %q", tt.name, err, report, h.happened)
 		}
-		v, held, err := h.verdicts.HeldAt(skill.Path)
+		v, held, err := h.verdicts.VerdictAt(skill.Path)
 		if held != tt.held || err != nil || held && (v.Decision != pannier.ScanBlock || len(v.Findings) != 1 || v.At.IsZero()) {
 			t.Errorf("%s: held %t, %v, %+v", tt.name, held, err, v)
 		}

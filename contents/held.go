@@ -14,12 +14,12 @@ import (
 // bucketHeld has the verdicts by path, with their findings.
 const bucketHeld = "scans_held"
 
-// MaxHeld bounds the verdicts by path.
-const MaxHeld = 10_000
+// MaxPathVerdicts bounds the verdicts by path.
+const MaxPathVerdicts = 10_000
 
-// Held is a verdict by path. It applies to the skill at the path as long as its SKILL.md and _meta.json have these
-// digests.
-type Held struct {
+// PathVerdict is a verdict by path. It applies to the skill at the path as long as its SKILL.md and _meta.json have
+// these digests.
+type PathVerdict struct {
 	Digest, MetaDigest pannier.Digest
 	// Rules are the blocking rules. The list is never changed.
 	Rules    []string
@@ -28,7 +28,7 @@ type Held struct {
 }
 
 // counts reports whether the verdict applies to a skill.
-func (h Held) counts(s *pannier.Skill) bool {
+func (h PathVerdict) counts(s *pannier.Skill) bool {
 	return h.Digest == s.Digest && h.MetaDigest == s.MetaDigest
 }
 
@@ -41,8 +41,8 @@ type blockRow struct {
 	rulesRow
 }
 
-func (r blockRow) held() Held {
-	return Held{r.Digest, r.MetaDigest, r.Rules, max(r.Findings, len(r.Rules)), r.At}
+func (r blockRow) held() PathVerdict {
+	return PathVerdict{r.Digest, r.MetaDigest, r.Rules, max(r.Findings, len(r.Rules)), r.At}
 }
 
 // heldRow is a verdict by path with its findings.
@@ -60,7 +60,7 @@ func (s *Verdicts) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error {
 	block := blockRow{row.Path, row.Digest, row.MetaDigest, len(row.Verdict.Findings), rules}
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if _, ok := s.held[skill.Path]; !ok && len(s.held) >= MaxHeld {
+	if _, ok := s.held[skill.Path]; !ok && len(s.held) >= MaxPathVerdicts {
 		oldest := slices.MinFunc(slices.Collect(maps.Keys(s.held)), func(a, b string) int {
 			return cmp.Or(s.held[a].At.Compare(s.held[b].At), cmp.Compare(a, b))
 		})
@@ -117,16 +117,16 @@ func (s *Verdicts) releaseLocked(path string) error {
 	return nil
 }
 
-// Held returns the verdicts by path. The map is never changed.
-func (s *Verdicts) Held() map[string]Held {
+// PathVerdicts returns the verdicts by path. The map is never changed.
+func (s *Verdicts) PathVerdicts() map[string]PathVerdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.held
 }
 
-// HeldAt returns the verdict of a path, and false if there is none.
-func (s *Verdicts) HeldAt(path string) (v pannier.ScanVerdict, found bool, err error) {
-	h, held := s.Held()[path]
+// VerdictAt returns the verdict of a path, and false if there is none.
+func (s *Verdicts) VerdictAt(path string) (v pannier.ScanVerdict, found bool, err error) {
+	h, held := s.PathVerdicts()[path]
 	if !held {
 		return pannier.ScanVerdict{}, false, nil
 	}

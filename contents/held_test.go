@@ -45,34 +45,34 @@ func TestWhatIsHeldSurvivesARestart(t *testing.T) {
 	}
 	defer rows.Close()
 	s = open(t, rows)
-	h, held := s.Held()[odd]
-	if !held || len(s.Held()) != 1 || h.Digest != digest(1) || h.MetaDigest != digest(2) || !slices.Equal(h.Rules, []string{"scan.a", "scan.b"}) {
-		t.Errorf("held %+v", s.Held())
+	h, held := s.PathVerdicts()[odd]
+	if !held || len(s.PathVerdicts()) != 1 || h.Digest != digest(1) || h.MetaDigest != digest(2) || !slices.Equal(h.Rules, []string{"scan.a", "scan.b"}) {
+		t.Errorf("held %+v", s.PathVerdicts())
 	}
-	v, found, err := s.HeldAt(odd)
+	v, found, err := s.VerdictAt(odd)
 	if diff := cmp.Diff(want, v); diff != "" || !found || err != nil {
 		t.Errorf("%t, %v, (-want +got):\n%s", found, err, diff)
 	}
-	if _, found, err := s.HeldAt("skills/y"); found || err != nil {
+	if _, found, err := s.VerdictAt("skills/y"); found || err != nil {
 		t.Errorf("what was released: %t, %v", found, err)
 	}
 }
 
 func TestHeldIsBounded(t *testing.T) {
 	rows := state.Memory()
-	for n := range contents.MaxHeld {
+	for n := range contents.MaxPathVerdicts {
 		path := fmt.Append(nil, "skills/", n)
 		if err := rows.Put("scan_held", pannier.DigestOf(path).String(), map[string]any{"path": path, "at": noon.Add(time.Duration(n) * time.Second), "rules": []string{"scan.a"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s := open(t, rows)
-	if err := s.Hold(skillOf("skills/new"), unprinted(contents.MaxHeld, "scan.a")); err != nil {
+	if err := s.Hold(skillOf("skills/new"), unprinted(contents.MaxPathVerdicts, "scan.a")); err != nil {
 		t.Fatal(err)
 	}
-	_, oldest := s.Held()["skills/0"]
-	if _, second := s.Held()["skills/1"]; oldest || !second || len(s.Held()) != contents.MaxHeld {
-		t.Errorf("%d are held, the oldest %t", len(s.Held()), oldest)
+	_, oldest := s.PathVerdicts()["skills/0"]
+	if _, second := s.PathVerdicts()["skills/1"]; oldest || !second || len(s.PathVerdicts()) != contents.MaxPathVerdicts {
+		t.Errorf("%d are held, the oldest %t", len(s.PathVerdicts()), oldest)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestWhatCanNotBeHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, failing{rows})
-	if err := s.Hold(skillOf("skills/x"), unprinted(2, "scan.b")); err == nil || !slices.Equal(s.Held()["skills/x"].Rules, []string{"scan.a"}) {
-		t.Errorf("%v, %+v", err, s.Held())
+	if err := s.Hold(skillOf("skills/x"), unprinted(2, "scan.b")); err == nil || !slices.Equal(s.PathVerdicts()["skills/x"].Rules, []string{"scan.a"}) {
+		t.Errorf("%v, %+v", err, s.PathVerdicts())
 	}
 }

@@ -43,9 +43,9 @@ func (t *table) judge(enforce bool) registry.Judge {
 	}}
 }
 
-// judged returns a content with the verdict on its fingerprint. A directory without a fingerprint stays as it was
+// withVerdict returns a content with the verdict on its fingerprint. A directory without a fingerprint stays as it was
 // judged last.
-func (t *Tracker) judged(path string, c Content) *Content {
+func (t *Tracker) withVerdict(path string, c Content) *Content {
 	c.Scan = t.Scanned(path, c.Fingerprint)
 	if !c.Fingerprint.IsZero() {
 		c.block = t.blockOf(path, c.Fingerprint)
@@ -108,8 +108,8 @@ func (t *Tracker) Summary(s *pannier.Skill) *pannier.ScanSummary {
 
 // Verdict returns the same with the findings. It reads the state.
 func (t *Tracker) Verdict(s *pannier.Skill) (v pannier.ScanVerdict, found bool, err error) {
-	if h, held := t.o.Verdicts.Held()[s.Path]; held && h.counts(s) {
-		return t.o.Verdicts.HeldAt(s.Path)
+	if h, held := t.o.Verdicts.PathVerdicts()[s.Path]; held && h.counts(s) {
+		return t.o.Verdicts.VerdictAt(s.Path)
 	}
 	digest := t.Known(s).Fingerprint
 	v, found, err = t.o.Verdicts.Get(digest)
@@ -139,7 +139,7 @@ func (t *Tracker) judgeAgainLocked(digest pannier.Digest) {
 	}
 	for path, c := range t.allLocked() {
 		if c.Fingerprint == digest {
-			t.putLocked(path, t.judged(path, *c))
+			t.putLocked(path, t.withVerdict(path, *c))
 		}
 	}
 }

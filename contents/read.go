@@ -326,7 +326,7 @@ func (t *Tracker) record(s *pannier.Skill, ticket uint64, p fingerprint.Print, e
 	} else if !errors.Is(err, pannier.ErrChanged) {
 		next.Trouble = err.Error()
 	}
-	t.putLocked(s.Path, t.judged(s.Path, next))
+	t.putLocked(s.Path, t.withVerdict(s.Path, next))
 	if next.Trouble == "" || next.Trouble == before {
 		return
 	}

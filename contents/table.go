@@ -60,7 +60,7 @@ func (f found) equal(o found) bool {
 // table has all contents at one time, by the paths of skills. It is never changed.
 type table struct {
 	version uint64 // another one where anything differs that is not private to this package
-	held    map[string]Held
+	held    map[string]PathVerdict
 	shards  [shardCount]map[string]*Content
 }
 

@@ -111,7 +111,7 @@ func New(o Options) *Tracker {
 			t.changes[path] = &c
 		}
 	}
-	first := &table{version: 1, held: o.Verdicts.Held()}
+	first := &table{version: 1, held: o.Verdicts.PathVerdicts()}
 	t.published.Store(first.with(t.changes))
 	t.changes = map[string]*Content{}
 	return t
@@ -207,7 +207,7 @@ func (t *Tracker) publishDue() bool {
 // publish hands what is new to the registry and to readers. What is blocked counts before it is kept.
 func (t *Tracker) publish() {
 	t.mu.Lock()
-	next, held := t.published.Load().with(t.changes), t.o.Verdicts.Held()
+	next, held := t.published.Load().with(t.changes), t.o.Verdicts.PathVerdicts()
 	// Maps of what is held are replaced and never changed.
 	shows := t.visible || reflect.ValueOf(held).Pointer() != reflect.ValueOf(next.held).Pointer()
 	if shows {

@@ -68,8 +68,8 @@ type Blocks interface {
 // places.
 //
 // A verdict has at most [MaxFindings] findings, blocking ones first. There are at most [MaxVerdicts] verdicts; the
-// oldest is evicted, first those without a block, then background scans, then others. There are at most [MaxHeld]
-// verdicts by path and [MaxAccepted] contents with acceptances.
+// oldest is evicted, first those without a block, then background scans, then others. There are at most
+// [MaxPathVerdicts] verdicts by path and [MaxAccepted] contents with acceptances.
 type Verdicts struct {
 	rows   Rows
 	blocks Blocks
@@ -83,7 +83,7 @@ type Verdicts struct {
 	// kept has the summaries of all verdicts. The findings are in the rows.
 	kept     map[pannier.Digest]Summary
 	blocked  map[string]pannier.Digest // never changed, only replaced
-	held     map[string]Held           // by path; never changed, only replaced
+	held     map[string]PathVerdict    // by path; never changed, only replaced
 	accepted map[content][]pannier.Acceptance
 }
 
@@ -119,7 +119,7 @@ func OpenVerdicts(rows Rows, blocks Blocks) (*Verdicts, error) {
 	s := &Verdicts{
 		rows: rows, blocks: blocks, onKept: func(pannier.ScanVerdict) {},
 		kept: map[pannier.Digest]Summary{}, blocked: map[string]pannier.Digest{},
-		held: map[string]Held{}, accepted: map[content][]pannier.Acceptance{},
+		held: map[string]PathVerdict{}, accepted: map[content][]pannier.Acceptance{},
 	}
 	for name, raw := range kept {
 		var v pannier.ScanVerdict

@@ -227,7 +227,7 @@ func TestWhatBlocksSurvivesTheDatabase(t *testing.T) {
 		if !found || err != nil || v.Decision != pannier.ScanBlock || !slices.Equal(v.Blocking(), []string{"scan.a"}) {
 			t.Errorf("%s: %+v, %t, %v", name, v, found, err)
 		}
-		v, found, err = s.HeldAt("skills/y")
+		v, found, err = s.VerdictAt("skills/y")
 		if !found || err != nil || !slices.Equal(v.Blocking(), []string{"scan.b"}) {
 			t.Errorf("%s: held %+v, %t, %v", name, v, found, err)
 		}

@@ -10,16 +10,16 @@ import (
 	"pannier"
 )
 
-// assessment is what the entries of a snapshot were judged by, so that the next snapshot shares those of which nothing
+// assessment is what the entries of a snapshot follow from, so that the next snapshot shares those of which nothing
 // changed.
 type assessment struct {
 	in     Inputs
-	judges []Judge   // of in
-	list   []*judged // ordered as the entries are
+	judges []Judge     // of in
+	list   []*assessed // ordered as the entries are
 }
 
-// judged is one skill with its grounds. Assessments share it; it is never changed once another one can see it.
-type judged struct {
+// assessed is one skill with its grounds. Assessments share it; it is never changed once another one can see it.
+type assessed struct {
 	grounds
 	// alone is the entry as other skills leave it: its ID is the folder, and conflicts do not count.
 	alone *pannier.Entry
@@ -62,11 +62,11 @@ func (a *assessment) covers(in *Inputs) bool {
 		slices.EqualFunc(in.Catalog.Locks, a.in.Catalog.Locks, slices.Equal) && reflect.DeepEqual(in.Workspace, a.in.Workspace)
 }
 
-// judge judges the choices, which are ordered by slug and precedence.
-func (a *assessment) judge(choices []choice, last *assessment) {
-	a.list = make([]*judged, len(choices))
+// assessSkills assesses the choices, which are ordered by slug and precedence.
+func (a *assessment) assessSkills(choices []choice, last *assessment) {
+	a.list = make([]*assessed, len(choices))
 	known := newKnown(&a.in, a.judges, last)
-	j := judge{in: &a.in, texts: map[string]string{}}
+	j := assessor{in: &a.in, texts: map[string]string{}}
 	winner := 0
 	for i, c := range choices {
 		if choices[winner].skill.Slug != c.skill.Slug {
@@ -91,7 +91,7 @@ func (a *assessment) judge(choices []choice, last *assessment) {
 		if old != nil && known.same && (known.config || len(c.skill.Requirements.Config) == 0) && g.equal(&old.grounds) {
 			a.list[i] = old
 		} else {
-			a.list[i] = &judged{grounds: g, alone: j.entry(&g)}
+			a.list[i] = &assessed{grounds: g, alone: j.entry(&g)}
 		}
 	}
 }
@@ -118,8 +118,8 @@ func askJudges(judges []Judge, s *pannier.Skill) (all Judgement) {
 	return all
 }
 
-// settle has conflicts and the ids of cards decide what they do, and returns the entries.
-func (a *assessment) settle() []*pannier.Entry {
+// applyConflicts has conflicts and the ids of cards decide what they do, and returns the entries.
+func (a *assessment) applyConflicts() []*pannier.Entry {
 	blockers := conflicts(a.list)
 	usable := make([]*pannier.Entry, 0, len(a.list))
 	for i := range a.list {
@@ -133,18 +133,18 @@ func (a *assessment) settle() []*pannier.Entry {
 	ids := cardIDs(usable)
 	entries := make([]*pannier.Entry, len(a.list))
 	for i, j := range a.list {
-		a.list[i] = j.settle(cmp.Or(ids[j.alone], j.alone.ID), blockers[j.alone])
+		a.list[i] = j.withConflicts(cmp.Or(ids[j.alone], j.alone.ID), blockers[j.alone])
 		entries[i] = a.list[i].entry
 	}
 	return entries
 }
 
-// settle returns the skill with an id and the slugs that it conflicts with.
-func (j *judged) settle(id string, blockers []string) *judged {
+// withConflicts returns the skill with an id and the slugs that it conflicts with.
+func (j *assessed) withConflicts(id string, blockers []string) *assessed {
 	if j.entry != nil && j.entry.ID == id && slices.Equal(j.blockers, blockers) {
 		return j
 	}
-	settled := &judged{grounds: j.grounds, alone: j.alone, entry: j.alone, blockers: blockers}
+	changed := &assessed{grounds: j.grounds, alone: j.alone, entry: j.alone, blockers: blockers}
 	if j.alone.ID != id || len(blockers) > 0 {
 		e := *j.alone
 		e.ID, e.Reasons = id, slices.Clone(e.Reasons)
@@ -156,15 +156,15 @@ func (j *judged) settle(id string, blockers []string) *judged {
 		if e.Usable && len(blockers) > 0 {
 			e.State, e.Usable = pannier.StateIneligible, false
 		}
-		settled.entry = &e
+		changed.entry = &e
 	}
-	settled.digest = digestOf(settled.entry)
-	return settled
+	changed.digest = digestOf(changed.entry)
+	return changed
 }
 
 // known finds skills in the assessment before, and says what still holds of it.
 type known struct {
-	list     []*judged
+	list     []*assessed
 	next     int  // behind the one that was found last
 	policies bool // are the same for all skills
 	judges   bool // say the same of all skills
@@ -188,12 +188,12 @@ func newKnown(in *Inputs, judges []Judge, last *assessment) *known {
 }
 
 // find returns what is known of a skill, nil where that is nothing. Skills are asked for ordered by slug.
-func (k *known) find(s *pannier.Skill) *judged {
+func (k *known) find(s *pannier.Skill) *assessed {
 	if k.next < len(k.list) && k.list[k.next].skill == s {
 		k.next++
 		return k.list[k.next-1]
 	}
-	at, _ := slices.BinarySearchFunc(k.list, s.Slug, func(j *judged, slug string) int { return cmp.Compare(j.skill.Slug, slug) })
+	at, _ := slices.BinarySearchFunc(k.list, s.Slug, func(j *assessed, slug string) int { return cmp.Compare(j.skill.Slug, slug) })
 	k.next = at
 	for ; at < len(k.list) && k.list[at].skill.Slug == s.Slug; at++ {
 		if k.list[at].skill == s {

@@ -27,8 +27,8 @@ func assess(in Inputs, last *assessment) (*pannier.Snapshot, *assessment) {
 	if !slices.IsSortedFunc(choices, bySlug) {
 		slices.SortFunc(choices, bySlug)
 	}
-	a.judge(choices, last)
-	s.Entries = a.settle()
+	a.assessSkills(choices, last)
+	s.Entries = a.applyConflicts()
 	s.Problems = append(s.Problems, contests(s, in.Catalog.Locks)...)
 	return s, a
 }

@@ -8,8 +8,8 @@ import (
 
 // conflicts goes over the skills in the order of precedence, and returns for each the slugs of the usable ones before
 // it that conflict with it, whichever of the two says so. So only usable skills block others, and of two one stays.
-func conflicts(list []*judged) map[*pannier.Entry][]string {
-	if !slices.ContainsFunc(list, func(j *judged) bool { return len(j.skill.Conflicts) > 0 }) {
+func conflicts(list []*assessed) map[*pannier.Entry][]string {
+	if !slices.ContainsFunc(list, func(j *assessed) bool { return len(j.skill.Conflicts) > 0 }) {
 		return nil
 	}
 	blockers := map[*pannier.Entry][]string{}
@@ -54,7 +54,7 @@ type refusal struct {
 func (r refusal) means(e *pannier.Entry) bool { return r.owner == "" || r.owner == e.Owner }
 
 // byPrecedence orders entries of different slugs as if they wanted one.
-func byPrecedence(list []*judged) []*pannier.Entry {
+func byPrecedence(list []*assessed) []*pannier.Entry {
 	ordered := make([]*pannier.Entry, len(list))
 	for i := range list {
 		ordered[i] = list[i].alone

@@ -12,11 +12,11 @@ const codeLooksOverdue = "looks_overdue"
 // for a loop that stands.
 const livenessGrace = 30 * time.Second
 
-// alive reports whether the loop from the watcher to the registry still runs, by the time of the last scan that ended. Each
-// resync leads to a scan, whatever changed, so that without one for long a restart would help. Before the first scan
-// it reports nothing: that is what startup probes ask, and a large workspace may take its time. Without resyncs a missing scan means
-// nothing either.
-func alive(now, last time.Time, resync time.Duration) error {
+// scanOverdue returns an error if the loop from the watcher to the registry no longer runs, by the time of the last
+// scan that ended. Each resync leads to a scan, whatever changed, so that without one for long a restart would help.
+// Before the first scan it reports nothing: that is what startup probes ask, and a large workspace may take its time.
+// Without resyncs a missing scan means nothing either.
+func scanOverdue(now, last time.Time, resync time.Duration) error {
 	if resync == 0 || last.IsZero() {
 		return nil
 	}
@@ -26,8 +26,8 @@ func alive(now, last time.Time, resync time.Duration) error {
 	return nil
 }
 
-// alive says whether a restart would help: the sidecar no longer scans what it watches, or clients find no socket.
-func (c *core) alive() error {
+// livenessError says why a restart would help: the sidecar no longer scans what it watches, or clients find no socket.
+func (c *core) livenessError() error {
 	if err := c.listeners.lost(); err != nil {
 		return err
 	}
@@ -40,5 +40,5 @@ func (c *core) overdue() error {
 	if at := c.scans.last.Load(); at != nil && c.watched() {
 		last = *at
 	}
-	return alive(time.Now(), last, c.settings.Watch.Resync)
+	return scanOverdue(time.Now(), last, c.settings.Watch.Resync)
 }

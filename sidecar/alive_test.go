@@ -25,7 +25,7 @@ func TestAlive(t *testing.T) {
 		{"no look yet", time.Time{}, 0, 10 * time.Second, true},
 		{"a clock that went back", last, -time.Hour, 10 * time.Second, true},
 	} {
-		if err := alive(last.Add(tt.silence), tt.last, tt.resync); (err == nil) != tt.alive {
+		if err := scanOverdue(last.Add(tt.silence), tt.last, tt.resync); (err == nil) != tt.alive {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}

@@ -14,10 +14,10 @@ import (
 	"pannier/service"
 )
 
-// Changes is the module of what clients change in a workspace: policy and blocks, the audit log, installed skills and
+// ChangesModule is the module of what clients change in a workspace: policy and blocks, the audit log, installed skills and
 // uploads. It opens what the next process finds of them. A sidecar cannot be without it, because skills are judged by
 // policy and blocks; it is opened with the state, before the core.
-type Changes func(StateHost) (ChangesState, error)
+type ChangesModule func(StateHost) (ChangesStore, error)
 
 // StateHost has what changes need of the state.
 type StateHost struct {
@@ -31,18 +31,18 @@ type StateHost struct {
 	Inaccessible, Unread error
 }
 
-// ChangesState is what the next process finds of changes.
-type ChangesState struct {
+// ChangesStore is what the next process finds of changes: policy, verdicts and the audit log.
+type ChangesStore struct {
 	Audit    service.AuditLog
 	Verdicts *contents.Verdicts
 	// Conditions returns what health says of it.
 	Conditions func() []pannier.Condition
-	// Tend is called again and again, beside the core. It writes what the start could not write. tried says that the
-	// directory can be written.
-	Tend  func(tried bool)
-	Close func() error
+	// RetryWrites is called again and again, beside the core. It writes what the start could not write. writable says
+	// that a write to the directory has just succeeded.
+	RetryWrites func(writable bool)
+	Close       func() error
 	// Open opens what makes changes, and hands policy and judges to the registry.
-	Open func(context.Context, ChangesHost) (OpenChanges, error)
+	Open func(context.Context, ChangesHost) (ChangeMaker, error)
 }
 
 // ChangesHost has what changes need of the core.
@@ -66,8 +66,8 @@ type ChangesHost struct {
 	Logger     hclog.Logger
 }
 
-// OpenChanges makes the changes of clients.
-type OpenChanges struct {
+// ChangeMaker makes the changes of clients.
+type ChangeMaker struct {
 	Installer service.Installer
 	Changes   service.Changes
 	Uploads   service.Uploads // nil where nothing can be installed

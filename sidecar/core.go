@@ -40,15 +40,15 @@ type core struct {
 	watcher     *watcher.Watcher
 	platforms   *publishers
 	events      *journal.Queue
-	changes     OpenChanges
+	changes     ChangeMaker
 	listeners   *listeners
 
-	systemd   *systemdNotifier // nil where systemd did not start this process
-	takeovers registry.Takeovers
-	memory    memory.Releaser
-	parts     []openPart // of modules
-	scans     scanProgress
-	ofSkills  atomic.Pointer[skillsHealth]
+	systemd          *systemdNotifier // nil where systemd did not start this process
+	takeovers        registry.Takeovers
+	memory           memory.Releaser
+	parts            []openPart // of modules
+	scans            scanProgress
+	lastSkillsHealth atomic.Pointer[skillsHealth]
 }
 
 // scanProgress is how far scans have come.
@@ -77,7 +77,7 @@ func (c *core) run(ctx context.Context, all *tasks, hangups <-chan os.Signal) {
 		c.awaitWatched(ctx)
 		snapshots, cancel := c.registry.Subscribe()
 		defer cancel()
-		c.systemd.follow(ctx, snapshots, c.alive)
+		c.systemd.follow(ctx, snapshots, c.livenessError)
 		return nil
 	})
 	all.run(ctx, "platforms", c.platforms.run)
@@ -145,7 +145,7 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Opt
 	o := api.Options{
 		Service: decides, Turns: turn.New(turns), Shared: &answer.Shared{}, MaxArchiveBytes: c.settings.Install.MaxCompressedBytes,
 		Reports: api.Reports{
-			Health: c.health, Stats: c.stats.read, Alive: c.alive, Watched: c.isReady, Card: c.card, CardStatus: c.platforms.cards, Peers: c.platforms.peers,
+			Health: c.health, Stats: c.stats.read, Alive: c.livenessError, Watched: c.isReady, Card: c.card, CardStatus: c.platforms.cards, Peers: c.platforms.peers,
 		},
 		Events: &api.EventSource{
 			Follow: func(after uint64) api.EventReader { return c.state.journal.Follow(after) }, Last: c.events.Last, WorkspaceID: c.settings.WorkspaceID,

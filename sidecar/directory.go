@@ -93,7 +93,7 @@ func newDirectoryHandler(o api.Options) *api.Handler {
 // ChangeDirectory opens a workspace for changes while no sidecar runs for it. It holds the state of the workspace
 // until end is called, as a sidecar does, so that changes are audited and no sidecar starts meanwhile.
 func ChangeDirectory(
-	ctx context.Context, s config.Settings, environ []string, open Changes, log hclog.Logger,
+	ctx context.Context, s config.Settings, environ []string, open ChangesModule, log hclog.Logger,
 ) (h *api.Handler, end func(), err error) {
 	reg := prometheus.NewRegistry()
 	state, err := openStateDir(s, false, open, reg, log)

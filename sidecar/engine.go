@@ -173,7 +173,7 @@ func (e *engine) setEnvironment(env pannier.Environment) *pannier.Snapshot {
 
 // reportEnvironmentChange reports the environment by which skills are judged if it differs from the last one reported.
 func (e *engine) reportEnvironmentChange() {
-	if env, changed := e.environments.changes(); changed && e.onEnvironmentChange != nil {
+	if env, changed := e.environments.markReported(); changed && e.onEnvironmentChange != nil {
 		e.onEnvironmentChange(env)
 	}
 }

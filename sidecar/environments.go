@@ -38,9 +38,9 @@ func (e *environments) readFile() (problems []pannier.Problem, written bool) {
 	return problems, written
 }
 
-// changes returns what skills are judged by, and whether that is something else than when it was last called. The first call
-// begins with what it finds.
-func (e *environments) changes() (now pannier.Environment, changed bool) {
+// markReported returns what skills are judged by, and whether it differs from what the last call returned. The first
+// call reports no change.
+func (e *environments) markReported() (now pannier.Environment, changed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now = e.effectiveLocked()

@@ -35,14 +35,14 @@ type skillsHealth struct {
 
 func (c *core) skillsHealth(s *pannier.Snapshot) *skillsHealth {
 	version := c.contents.Version()
-	if h := c.ofSkills.Load(); h != nil && h.snapshot == s && h.contents == version {
+	if h := c.lastSkillsHealth.Load(); h != nil && h.snapshot == s && h.contents == version {
 		return h
 	}
 	h := &skillsHealth{s, version, countStates(s), snapshotConditions(s)}
 	if c.settings.Scan != config.ScanOff {
 		h.conditions = append(h.conditions, c.contents.Conditions(s)...)
 	}
-	c.ofSkills.Store(h)
+	c.lastSkillsHealth.Store(h)
 	return h
 }
 

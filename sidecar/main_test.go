@@ -15,14 +15,14 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // noChanges opens changes that no client can make.
-func noChanges(h StateHost) (ChangesState, error) {
+func noChanges(h StateHost) (ChangesStore, error) {
 	verdicts, err := contents.OpenVerdicts(h.Store, policyfile.New(policyfile.Generation{}))
 	none := func() []pannier.Condition { return nil }
 	wait := func(ctx context.Context) error { <-ctx.Done(); return nil }
-	return ChangesState{
-		Audit: noAudit{}, Verdicts: verdicts, Conditions: none, Tend: func(bool) {}, Close: func() error { return nil },
-		Open: func(context.Context, ChangesHost) (OpenChanges, error) {
-			return OpenChanges{
+	return ChangesStore{
+		Audit: noAudit{}, Verdicts: verdicts, Conditions: none, RetryWrites: func(bool) {}, Close: func() error { return nil },
+		Open: func(context.Context, ChangesHost) (ChangeMaker, error) {
+			return ChangeMaker{
 				Environment: func() (env pannier.Environment, found bool, err error) { return env, false, nil },
 				Conditions:  none, Recover: wait, ExpireUploads: wait,
 			}, nil

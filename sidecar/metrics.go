@@ -27,7 +27,7 @@ func newScanMetrics(reg prometheus.Registerer) *scanMetrics {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"trigger"}),
 		scans: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "pannier_scans_total", Help: "Looks at the disk, by what triggered them and whether the catalog changed.",
+			Name: "pannier_scans_total", Help: "Scans of the workspace, by what triggered them and whether the catalog changed.",
 		}, []string{"trigger", "result"}),
 		resyncFound: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "pannier_resync_found_changes_total", Help: "Changes that only a resync saw. It stays 0 where the kernel tells of changes.",

@@ -95,7 +95,7 @@ type Options struct {
 	// or blocked.
 	Private bool
 	// Changes is the module of what clients change.
-	Changes Changes
+	Changes ChangesModule
 	// Modules are the features around the core; optional.
 	Modules []Module
 	// Hangups has a value for each rescan that the operator asks for; optional.

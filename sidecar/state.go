@@ -39,7 +39,7 @@ type stateDir struct {
 	store    *state.Guarded
 	journal  *journal.Journal
 	events   atomic.Pointer[journal.Queue] // nil until there is one
-	changes  ChangesState
+	changes  ChangesStore
 	contents *contents.Kept
 	parsed   *parseCache
 	*versions
@@ -54,7 +54,7 @@ type stateDir struct {
 // openStateDir opens the state of a workspace. That another sidecar has it is an error. Its parts fail apart: one that
 // cannot be used is kept in memory, and health says so. Where policy and blocks are lost with that, no skill can be
 // used. With private, the directory is only read, for policy and blocks.
-func openStateDir(s config.Settings, private bool, open Changes, reg prometheus.Registerer, log hclog.Logger) (*stateDir, error) {
+func openStateDir(s config.Settings, private bool, open ChangesModule, reg prometheus.Registerer, log hclog.Logger) (*stateDir, error) {
 	d := &stateDir{log: log, dir: StateDirectory(s)}
 	if private {
 		d.dir, d.readFrom = "", d.dir
@@ -202,7 +202,7 @@ const tryEvery = 5 * time.Second
 
 // watchPlace checks again and again until ctx is done, in its own goroutine: the disk may not answer.
 func (d *stateDir) watchPlace(ctx context.Context) error {
-	d.changes.Tend(false)
+	d.changes.RetryWrites(false)
 	var tried time.Time
 	tick := time.NewTicker(placeEvery)
 	defer tick.Stop()
@@ -216,7 +216,7 @@ func (d *stateDir) watchPlace(ctx context.Context) error {
 				tried = now
 				can = d.store.Try(d.dir)
 			}
-			d.changes.Tend(can)
+			d.changes.RetryWrites(can)
 		}
 	}
 }

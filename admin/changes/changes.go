@@ -74,11 +74,11 @@ type changes struct {
 
 // open opens what makes changes, repairs what a process before left half done, and hands policy and judges to the
 // registry.
-func (o opener) open(ctx context.Context, h sidecar.ChangesHost) (sidecar.OpenChanges, error) {
+func (o opener) open(ctx context.Context, h sidecar.ChangesHost) (sidecar.ChangeMaker, error) {
 	c := &changes{opener: o, h: h}
 	installs, err := c.openInstalls(ctx)
 	if err != nil {
-		return sidecar.OpenChanges{}, err
+		return sidecar.ChangeMaker{}, err
 	}
 	c.Service = admin.New(admin.Options{
 		Audit: c.audit, Policy: c.known.Policies, Install: installs, Values: c.store, Emit: h.Emit, Logger: h.Logger,
@@ -93,7 +93,7 @@ func (o opener) open(ctx context.Context, h sidecar.ChangesHost) (sidecar.OpenCh
 		in.Policies.Workspace = set
 		in.Judges = []func() registry.Judge{c.known.Judge, h.Contents.Judge}
 	})
-	made := sidecar.OpenChanges{
+	made := sidecar.ChangeMaker{
 		Installer: c.Service, Changes: c.Service, Versions: c.installed.Versions, Diff: c.installed.Diff, Environment: c.Environment,
 		Conditions: c.conditions, Recover: c.recover, ExpireUploads: func(context.Context) error { return nil },
 	}

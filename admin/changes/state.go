@@ -16,7 +16,7 @@ import (
 
 // Module is the module of a sidecar. It does not fail if the audit log cannot be opened: changes are refused until it
 // can.
-func Module(h sidecar.StateHost) (sidecar.ChangesState, error) {
+func Module(h sidecar.StateHost) (sidecar.ChangesStore, error) {
 	log := audit.Options{Logger: h.Logger, CheckPlace: h.Store.CheckPlace}
 	if h.Dir != "" {
 		log.Dir = AuditDirectory(h.Dir)
@@ -29,13 +29,13 @@ func Module(h sidecar.StateHost) (sidecar.ChangesState, error) {
 		Dir: h.Dir, ReadFrom: h.ReadFrom, Store: h.Store, Audit: entries, Logger: h.Logger, Inaccessible: h.Inaccessible, Unread: h.Unread,
 	})
 	if err != nil {
-		return sidecar.ChangesState{}, errors.Join(err, entries.Close())
+		return sidecar.ChangesStore{}, errors.Join(err, entries.Close())
 	}
-	return sidecar.ChangesState{
+	return sidecar.ChangesStore{
 		Audit: entries, Verdicts: known.Verdicts,
 		Conditions: func() []pannier.Condition { return slices.Concat(entries.Conditions(), known.Conditions()) },
-		Tend: func(tried bool) {
-			if tried {
+		RetryWrites: func(writable bool) {
+			if writable {
 				entries.Retry(state.NoSpace)
 			}
 			known.FinishStart()

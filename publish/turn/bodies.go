@@ -27,7 +27,7 @@ func (t *Turns) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.Tu
 	start := time.Now()
 	defer func() { t.duration.Observe(time.Since(start).Seconds()) }()
 	for rescans := 0; ; rescans++ {
-		of := t.commonOf(s)
+		of := t.turnsOf(s)
 		into.resolve(of, turn)
 		clear(into.read)
 		into.snapshot, into.read = s, into.read[:0]
@@ -57,9 +57,9 @@ func (t *Turns) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.Tu
 }
 
 // bodies reads those of the skills whose bodies the prompt of a turn can show, by slug, and lists in the answer what
-// it read. One that cannot be read is unread: the others are still worth having. With settle that is so for one that
-// has changed too, else it is [pannier.ErrChanged].
-func (t *Turns) bodies(ctx context.Context, turn pannier.Turn, settle bool, into *Answer) (prompt.Texts, error) {
+// it read. One that cannot be read is unread: the others are still worth having. In the last try that is so for one
+// that has changed too, else it is [pannier.ErrChanged].
+func (t *Turns) bodies(ctx context.Context, turn pannier.Turn, lastTry bool, into *Answer) (prompt.Texts, error) {
 	slugs := prompt.Bodies(turn.Format, into.active())
 	if len(slugs) == 0 {
 		return prompt.Texts{}, nil
@@ -90,7 +90,7 @@ func (t *Turns) bodies(ctx context.Context, turn pannier.Turn, settle bool, into
 		switch {
 		case ctx.Err() != nil:
 			return texts, ctx.Err()
-		case errors.Is(err, pannier.ErrChanged) && !settle:
+		case errors.Is(err, pannier.ErrChanged) && !lastTry:
 			return texts, err
 		case err != nil:
 			t.Service.Logger.Warn("a prompt has no text of a skill: it cannot be read", "skill", e.Slug, "error", err)

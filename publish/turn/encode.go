@@ -35,7 +35,7 @@ func (a *Answer) TextSize() int { return a.section.Size() }
 func (a *Answer) AppendJSON(dst []byte) []byte {
 	kept := a.automatic
 	if kept == nil {
-		kept = &automatic{}
+		kept = &automaticSkills{}
 	}
 	dst = slices.Grow(dst, a.promptSize()+len(kept.skills.text)+400*(len(a.Active)+len(a.Rejected)+1))
 	dst = strconv.AppendUint(append(dst, `{"snapshot_version":`...), a.SnapshotVersion, 10)
@@ -56,13 +56,13 @@ func (a *Answer) AppendJSON(dst []byte) []byte {
 	}
 	dst = answer.CloseList(dst, from)
 	if len(a.Suggestions) > 0 {
-		dst = appendTool(append(dst, `,"suggestions":`...), a.Suggestions)
+		dst = appendJSON(append(dst, `,"suggestions":`...), a.Suggestions)
 	}
 	dst = a.appendTools(append(dst, `,"tools":`...), kept.tools)
 	dst = appendExcluded(append(dst, `,"excluded_tools":`...), &kept.without, a.ExcludedTools)
 	dst = appendAllowed(append(dst, `,"allowed_tools":`...), &a.AllowedTools)
 	if a.Overrides != nil {
-		dst = appendTool(append(dst, `,"overrides":`...), a.Overrides)
+		dst = appendJSON(append(dst, `,"overrides":`...), a.Overrides)
 	}
 	dst = appendSection(append(dst, `,"prompt":`...), &a.section)
 	return append(dst, "}\n"...)
@@ -74,18 +74,18 @@ func (a *Answer) appendTools(dst []byte, kept []keptTool) []byte {
 	from, named := len(dst), a.Tools
 	for _, k := range kept {
 		for ; len(named) > 0 && named[0].Skill < k.Skill; named = named[1:] {
-			dst = appendTool(append(dst, ','), &named[0])
+			dst = appendJSON(append(dst, ','), &named[0])
 		}
 		dst = append(append(dst, ','), k.text[:len(k.text)-1]...)
 		if why := a.permit(k.RuntimeTool); why != nil {
-			dst = appendTool(append(dst, `,"callable":false,"why":`...), why)
+			dst = appendJSON(append(dst, `,"callable":false,"why":`...), why)
 		} else {
 			dst = append(dst, `,"callable":true`...)
 		}
 		dst = append(dst, '}')
 	}
 	for i := range named {
-		dst = appendTool(append(dst, ','), &named[i])
+		dst = appendJSON(append(dst, ','), &named[i])
 	}
 	return answer.CloseList(dst, from)
 }
@@ -96,14 +96,14 @@ func appendExcluded(dst []byte, kept *keptList, others []pannier.ExcludedTool) [
 	for i := range others {
 		at, _ := slices.BinarySearch(kept.slugs, others[i].Skill)
 		dst = append(dst, kept.span(told, at)...)
-		dst, told = appendTool(append(dst, ','), &others[i]), at
+		dst, told = appendJSON(append(dst, ','), &others[i]), at
 	}
 	dst = append(dst, kept.span(told, len(kept.slugs))...)
 	return answer.CloseList(dst, from)
 }
 
-// appendTool appends a tool. Skills that declare any are few, so what it takes does not show.
-func appendTool(dst []byte, tool any) []byte {
+// appendJSON appends the JSON of a value that few answers have, so what reflection takes does not show.
+func appendJSON(dst []byte, tool any) []byte {
 	text, err := answer.Encode(tool)
 	if err != nil { // it was read from JSON, so it never fails
 		text = []byte("null")
@@ -159,7 +159,7 @@ func (a *Answer) AppendPrompt(dst []byte, asJSON bool) []byte {
 	if asJSON {
 		dst = appendSection(slices.Grow(dst, a.promptSize()), &a.section)
 		if a.Overrides != nil {
-			dst = append(appendTool(append(dst[:len(dst)-1], `,"overrides":`...), a.Overrides), '}')
+			dst = append(appendJSON(append(dst[:len(dst)-1], `,"overrides":`...), a.Overrides), '}')
 		}
 		return append(dst, '\n')
 	}

@@ -51,7 +51,7 @@ type Turns struct {
 	spare     sync.Pool // of *Answer
 
 	mu     sync.Mutex
-	newest *common
+	newest *snapshotTurns
 }
 
 // buckets are around the millisecond that a turn may cost.
@@ -100,12 +100,12 @@ func (t *Turns) Answer(ctx context.Context, s *pannier.Snapshot, turn pannier.Tu
 	return a, nil
 }
 
-// commonOf returns what the answers to turns about a snapshot have in common.
-func (t *Turns) commonOf(s *pannier.Snapshot) *common {
+// turnsOf returns what the answers to turns about a snapshot have in common.
+func (t *Turns) turnsOf(s *pannier.Snapshot) *snapshotTurns {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.newest == nil || t.newest.snapshot != s {
-		t.newest = &common{
+		t.newest = &snapshotTurns{
 			resolve: t.Resolve, permit: t.Service.PermitTool, snapshot: s, used: &t.Service.Activity,
 			sections: prompt.NewRenderer(s, t.AgentWorkspace),
 		}

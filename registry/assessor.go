@@ -9,8 +9,8 @@ import (
 	"pannier"
 )
 
-// judge makes entries of skills.
-type judge struct {
+// assessor makes entries of skills.
+type assessor struct {
 	in *Inputs
 	// texts are what was written of other skills: thousands may lack the same, and share the words that tell of it.
 	texts map[string]string
@@ -18,7 +18,7 @@ type judge struct {
 
 // entry returns the entry of a skill as other skills leave it: its ID is the folder, and conflicts do not count. A
 // skill that lost its slug is shadowed, one that is not selected unlisted.
-func (j judge) entry(g *grounds) *pannier.Entry {
+func (j assessor) entry(g *grounds) *pannier.Entry {
 	e := &pannier.Entry{
 		Skill: g.skill, ID: g.skill.Folder, Problems: slices.Clip(g.skill.Problems), Reasons: []pannier.Reason{},
 		Rank: g.rank, Policy: g.policy,
@@ -84,7 +84,7 @@ func against(e *pannier.Entry, code, subject, remedy string) {
 }
 
 // check collects what stands against a skill, whatever it requires.
-func (j judge) check(e *pannier.Entry) {
+func (j assessor) check(e *pannier.Entry) {
 	if p := e.Policy; !p.Enabled {
 		against(e, pannier.ReasonDisabled, string(p.Source)+" policy",
 			fmt.Sprintf("enable it with `pannier policy set %s --enabled=true`", e.Slug))
@@ -132,7 +132,7 @@ func (j judge) check(e *pannier.Entry) {
 }
 
 // checkRequirements collects the requirements that the environment does not meet.
-func (j judge) checkRequirements(e *pannier.Entry) {
+func (j assessor) checkRequirements(e *pannier.Entry) {
 	needs, has := e.Requirements, &j.in.Environment
 	for _, bin := range needs.Bins {
 		if !contains(has.Bins, bin) {
@@ -183,7 +183,7 @@ func (j judge) checkRequirements(e *pannier.Entry) {
 
 // unmet records a requirement that the environment does not meet. Where the environment is not the agent's own, that
 // proves nothing, and is a warning. need says in words what the skill needs.
-func (j judge) unmet(e *pannier.Entry, code, subject, need, remedy string) {
+func (j assessor) unmet(e *pannier.Entry, code, subject, need, remedy string) {
 	if !j.in.Environment.Lenient {
 		against(e, code, subject, remedy)
 		return
@@ -196,7 +196,7 @@ func (j judge) unmet(e *pannier.Entry, code, subject, need, remedy string) {
 	})
 }
 
-func (j judge) share(text string) string {
+func (j assessor) share(text string) string {
 	if shared, ok := j.texts[text]; ok {
 		return shared
 	}

@@ -10,10 +10,10 @@ import (
 	"pannier/service"
 )
 
-// common is what the answers to all turns about one snapshot have in common, made when it is first asked for. What a
-// turn names is a handful of skills, what is automatically available can be a thousand; so the latter is resolved and
-// encoded once, and an answer is put together of both.
-type common struct {
+// snapshotTurns is what the answers to all turns about one snapshot have in common, made when it is first asked for.
+// What a turn names is a handful of skills, what is automatically available can be a thousand; so the latter is resolved
+// and encoded once, and an answer is put together of both.
+type snapshotTurns struct {
 	resolve  func(*pannier.Snapshot, pannier.Turn) pannier.Resolution
 	permit   func(*pannier.Snapshot, *pannier.RuntimeTool) *pannier.ToolError
 	snapshot *pannier.Snapshot
@@ -21,17 +21,17 @@ type common struct {
 	used     *service.Activity
 
 	mu        sync.Mutex
-	automatic map[string]*automatic // by the runtime of the turn
+	automatic map[string]*automaticSkills // by the runtime of the turn
 }
 
 // maxRuntimes bounds the runtimes that something is kept for. An agent has one.
 const maxRuntimes = 16
 
-// automatic is what is automatically available in a runtime, in the order of a turn that ranks nothing.
-type automatic struct {
+// automaticSkills are those that are automatically available in a runtime, in the order of a turn that ranks nothing.
+type automaticSkills struct {
 	active          []pannier.ActiveSkill
 	places          map[string]int // in active, by slug
-	looked          *prompt.Looked
+	lookedUp        *prompt.Looked
 	skills, without keptList
 	tools           []keptTool
 	uses            []*service.Use     // of active
@@ -46,7 +46,7 @@ type keptTool struct {
 }
 
 // automaticIn may be made by several callers at once, of whom one's stays.
-func (t *common) automaticIn(runtime string) *automatic {
+func (t *snapshotTurns) automaticIn(runtime string) *automaticSkills {
 	t.mu.Lock()
 	kept := t.automatic[runtime]
 	t.mu.Unlock()
@@ -54,7 +54,9 @@ func (t *common) automaticIn(runtime string) *automatic {
 		return kept
 	}
 	r := t.resolve(t.snapshot, pannier.Turn{Runtime: runtime})
-	made := &automatic{active: r.Active, places: make(map[string]int, len(r.Active)), looked: t.sections.Look(r.Active)}
+	made := &automaticSkills{
+		active: r.Active, places: make(map[string]int, len(r.Active)), lookedUp: t.sections.Look(r.Active),
+	}
 	uses := t.used.Of(t.snapshot)
 	for i := range r.Active {
 		made.places[r.Active[i].Slug] = i
@@ -65,24 +67,24 @@ func (t *common) automaticIn(runtime string) *automatic {
 	}
 	for i := range r.Tools {
 		tool := &r.Tools[i].RuntimeTool
-		made.tools = append(made.tools, keptTool{tool, appendTool(nil, tool)})
+		made.tools = append(made.tools, keptTool{tool, appendJSON(nil, tool)})
 	}
 	for i := range r.ExcludedTools {
 		made.without.add(
-			r.ExcludedTools[i].Skill, func(dst []byte) []byte { return appendTool(dst, &r.ExcludedTools[i]) },
+			r.ExcludedTools[i].Skill, func(dst []byte) []byte { return appendJSON(dst, &r.ExcludedTools[i]) },
 		)
 	}
 	made.recorded = recordedTools(r.ExcludedTools)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.automatic == nil || len(t.automatic) >= maxRuntimes {
-		t.automatic = map[string]*automatic{}
+		t.automatic = map[string]*automaticSkills{}
 	}
 	t.automatic[runtime] = made
 	return made
 }
 
-func (a *automatic) has(slug string) bool {
+func (a *automaticSkills) has(slug string) bool {
 	_, ok := a.places[slug]
 	return ok
 }
@@ -113,7 +115,7 @@ func (l *keptList) span(from, to int) []byte {
 }
 
 // rest appends the spans of those that are not named to spans.
-func (a *automatic) rest(named []pannier.ActiveSkill, spans []prompt.Span) []prompt.Span {
+func (a *automaticSkills) rest(named []pannier.ActiveSkill, spans []prompt.Span) []prompt.Span {
 	var skip []int
 	for i := range named {
 		if at, ok := a.places[named[i].Slug]; ok {
@@ -142,7 +144,7 @@ type Answer struct {
 	read     []readBody
 	permit   func(*pannier.RuntimeTool) *pannier.ToolError
 	// The skills of Active are followed by those spans of automatic; nil if nothing is cached.
-	automatic *automatic
+	automatic *automaticSkills
 	spans     []prompt.Span
 
 	turns    *Turns        // that it is released to
@@ -153,14 +155,14 @@ type Answer struct {
 func (a *Answer) active() prompt.Active {
 	active := prompt.Active{Named: a.Active, Spans: a.spans}
 	if a.automatic != nil {
-		active.Rest = a.automatic.looked
+		active.Rest = a.automatic.lookedUp
 	}
 	return active
 }
 
 // resolve fills in which skills are active. It is what the resolver says of the snapshot itself: what is automatic in a
 // runtime, with its tools, depends on nothing else in a turn, but that a skill with another way in is not told twice.
-func (a *Answer) resolve(t *common, turn pannier.Turn) {
+func (a *Answer) resolve(t *snapshotTurns, turn pannier.Turn) {
 	a.automatic, a.spans = nil, a.spans[:0]
 	a.permit = func(tool *pannier.RuntimeTool) *pannier.ToolError { return t.permit(t.snapshot, tool) }
 	turn.NamedOnly = !turn.Verbose
