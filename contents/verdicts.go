@@ -1,6 +1,7 @@
 package contents
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -279,7 +280,7 @@ func (s *Verdicts) evictLocked(fingerprint pannier.Digest) error {
 	victim := slices.MinFunc(slices.Collect(maps.Keys(s.kept)), func(a, b pannier.Digest) int {
 		of, other := s.kept[a], s.kept[b]
 		return cmp.Or(
-			cmp.Compare(of.weight(), other.weight()), of.At.Compare(other.At), cmp.Compare(a.String(), b.String()),
+			cmp.Compare(of.weight(), other.weight()), of.At.Compare(other.At), bytes.Compare(a[:], b[:]),
 		)
 	})
 	key := victim.String()

@@ -131,13 +131,22 @@ func TestFindingsAreBounded(t *testing.T) {
 	}
 }
 
-func TestVerdictsAreBounded(t *testing.T) {
+// filled returns a store with the verdicts 1 to MaxVerdicts-1 of an earlier process.
+func filled(t *testing.T, of func(n int) pannier.ScanVerdict) contents.Rows {
+	t.Helper()
 	rows := state.Memory()
+	for n := 1; n < contents.MaxVerdicts; n++ {
+		if err := rows.Put("scans", digest(n).String(), of(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return rows
+}
+
+func TestVerdictsAreBounded(t *testing.T) {
+	rows := filled(t, func(n int) pannier.ScanVerdict { return verdict(n) })
 	s := open(t, rows)
 	put(t, s, verdict(0, "block.oldest"))
-	for n := 1; n < contents.MaxVerdicts; n++ {
-		put(t, s, verdict(n))
-	}
 	put(t, s, verdict(5)) // takes no room
 	put(t, s, verdict(contents.MaxVerdicts))
 	for n, want := range map[int]bool{0: true, 1: false, 2: true, 5: true, contents.MaxVerdicts: true} {
@@ -290,12 +299,15 @@ func TestBackgroundDoesNotUnblock(t *testing.T) {
 
 // TestBlockingVerdictsAreKeptLongest: a skill that changes all the time pushes no verdict out that a client asked for.
 func TestBlockingVerdictsAreKeptLongest(t *testing.T) {
-	s := open(t, state.Memory())
-	put(t, s, verdict(0, "scan.a"))
-	for n := range contents.MaxVerdicts + 1 {
-		v := verdict(n+1, "scan.b")
+	background := func(n int) pannier.ScanVerdict {
+		v := verdict(n, "scan.b")
 		v.Origin = pannier.ScanBackground
-		put(t, s, v)
+		return v
+	}
+	s := open(t, filled(t, background))
+	put(t, s, verdict(0, "scan.a"))
+	for n := range 2 {
+		put(t, s, background(contents.MaxVerdicts+n))
 	}
 	if v, found := s.Summary(digest(0)); !found || !v.AlwaysBlocks() {
 		t.Errorf("the verdict of a client is gone: %+v", v)

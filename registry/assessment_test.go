@@ -75,14 +75,14 @@ func TestOneChangeJudgesOneSkill(t *testing.T) {
 	one.Description = "It is another."
 	next[500] = seal(&one)
 	after := reg.Update(put(2, next...))
-	judged := 0
+	renewed := 0
 	for _, e := range after.Entries {
 		if !slices.Contains(before.Entries, e) {
-			judged++
+			renewed++
 		}
 	}
-	if judged != 1 {
-		t.Errorf("%d entries are new, want 1", judged)
+	if renewed != 1 {
+		t.Errorf("%d entries are new, want 1", renewed)
 	}
 	if reg.Update(put(3, slices.Clone(next)...)) != after {
 		t.Error("a snapshot was made although nothing changed")

@@ -10,8 +10,8 @@ import (
 	"pannier/registry"
 )
 
-// judged returns the reasons and the added problems of one skill, and its state.
-func judged(t *testing.T, in registry.Inputs) (reasons, problems string, state pannier.State) {
+// assessOne returns the reasons and the added problems of one skill, and its state.
+func assessOne(t *testing.T, in registry.Inputs) (reasons, problems string, state pannier.State) {
 	t.Helper()
 	e := build(t, in).Entries[0]
 	if e.Usable != (e.State == pannier.StateEligible) {
@@ -76,7 +76,7 @@ func TestReasons(t *testing.T) {
 			})
 			in := of(pannier.Workspace{Runtime: test.runtime}, skill)
 			in.Environment = pannier.Environment{OS: test.os, Bins: test.bins, Env: test.env}
-			got, problems, state := judged(t, in)
+			got, problems, state := assessOne(t, in)
 			if got != test.want || problems != "" {
 				t.Errorf("reasons %q, want %q; problems %q", got, test.want, problems)
 			}
@@ -95,7 +95,7 @@ func TestLenientEnvironment(t *testing.T) {
 	})
 	in := of(pannier.Workspace{}, skill)
 	in.Environment.Lenient = true
-	reasons, problems, state := judged(t, in)
+	reasons, problems, state := assessOne(t, in)
 	want := "unverified.os_unsupported: the skill needs darwin" + lacks + "\n" +
 		"unverified.missing_binary: the skill needs jq" + lacks + "\n" +
 		"unverified.missing_any_binary: the skill needs one of node, deno" + lacks + "\n" +
@@ -115,7 +115,7 @@ func TestLenientEnvironment(t *testing.T) {
 	}
 	in.Workspace.Runtime = "x"
 	in.Catalog.Skills = []*pannier.Skill{skillAt("skills/a", broken, func(s *pannier.Skill) { s.Runtimes = []string{"y"} })}
-	if reasons, _, state := judged(t, in); state != pannier.StateIneligible || reasons != "invalid skill.frontmatter.missing, runtime_incompatible x" {
+	if reasons, _, state := assessOne(t, in); state != pannier.StateIneligible || reasons != "invalid skill.frontmatter.missing, runtime_incompatible x" {
 		t.Errorf("leniency took away %s: %s", state, reasons)
 	}
 }
@@ -137,7 +137,7 @@ func TestProblemsAreNotShared(t *testing.T) {
 func TestRuntimeOfConfig(t *testing.T) {
 	skill := skillAt("skills/a", func(s *pannier.Skill) { s.Runtimes = []string{"claude-code"} })
 	for runtime, want := range map[string]pannier.State{"crewai": pannier.StateIneligible, "claude-code": pannier.StateEligible} {
-		if _, _, state := judged(t, of(pannier.Workspace{Runtime: runtime}, skill)); state != want {
+		if _, _, state := assessOne(t, of(pannier.Workspace{Runtime: runtime}, skill)); state != want {
 			t.Errorf("config.yaml says %q: %s, want %s", runtime, state, want)
 		}
 	}
@@ -145,7 +145,7 @@ func TestRuntimeOfConfig(t *testing.T) {
 
 func TestInvalidWithoutErrorStillHasAReason(t *testing.T) {
 	skill := skillAt("skills/a", func(s *pannier.Skill) { s.Broken = true })
-	if reasons, _, state := judged(t, of(pannier.Workspace{}, skill)); reasons != "invalid skills/a/SKILL.md" || state != pannier.StateIneligible {
+	if reasons, _, state := assessOne(t, of(pannier.Workspace{}, skill)); reasons != "invalid skills/a/SKILL.md" || state != pannier.StateIneligible {
 		t.Errorf("%s: %s", state, reasons)
 	}
 }

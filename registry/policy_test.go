@@ -36,7 +36,7 @@ func TestPolicy(t *testing.T) {
 					{Slug: "pdf", SourceKind: pannier.SourceBundled}: {Switches: pannier.Switches{Enabled: &no}}, // another skill's
 				},
 			}
-			reasons, _, state := judged(t, in)
+			reasons, _, state := assessOne(t, in)
 			if state != tt.state || reasons != tt.reasons {
 				t.Errorf("%s because of %q, want %s because of %q", state, reasons, tt.state, tt.reasons)
 			}
@@ -52,11 +52,11 @@ func TestDisabledComesBeforeIneligible(t *testing.T) {
 	no := false
 	in := of(pannier.Workspace{}, skillAt("skills/pdf", broken))
 	in.Policies.Gateway = map[string]pannier.Switches{"pdf": {Enabled: &no}}
-	if reasons, _, state := judged(t, in); state != pannier.StateDisabled || reasons != "disabled gateway policy, invalid skill.frontmatter.missing" {
+	if reasons, _, state := assessOne(t, in); state != pannier.StateDisabled || reasons != "disabled gateway policy, invalid skill.frontmatter.missing" {
 		t.Errorf("%s because of %s", state, reasons)
 	}
 	in.Workspace = listing("other")
-	if _, _, state := judged(t, in); state != pannier.StateUnlisted {
+	if _, _, state := assessOne(t, in); state != pannier.StateUnlisted {
 		t.Errorf("a skill that is not listed is %s", state)
 	}
 }

@@ -59,13 +59,19 @@ func listenAPI(ctx context.Context, s config.Settings, modules []Module, log hcl
 		if m.Page == nil {
 			continue
 		}
-		if page := m.Page(s); page != nil {
-			a.browsers.Page = page
-			if err := a.checkPage(m.Name); err != nil {
-				ln.Close()
-				return nil, err
-			}
+		page := m.Page(s)
+		if page == nil {
+			continue
 		}
+		err := a.checkPage(m.Name)
+		if a.browsers.Page != nil {
+			err = fmt.Errorf("module %s has a page, and another one has one already: one module has a page", m.Name)
+		}
+		if err != nil {
+			ln.Close()
+			return nil, err
+		}
+		a.browsers.Page = page
 	}
 	return a, nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -105,6 +107,26 @@ func TestOneModuleHasTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "modules a and b both have tools") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestOneModuleHasAPage: a second one would replace the page of the first.
+func TestOneModuleHasAPage(t *testing.T) {
+	withPage := func(name string) Module {
+		return Module{Name: name, Page: func(config.Settings) *api.Page { return &api.Page{} }}
+	}
+	o := optionsFor(t, fixture.NewWorkspace(t))
+	o.Settings.TCP.APIListen, o.Settings.TCP.APITokens = "127.0.0.1:0", filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(o.Settings.TCP.APITokens, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.Modules = []Module{withPage("a"), withPage("b")}
+	s, err := New(o)
+	if err == nil {
+		err = s.Run(t.Context())
+	}
+	if err == nil || !strings.Contains(err.Error(), "module b has a page") {
 		t.Errorf("%v", err)
 	}
 }
