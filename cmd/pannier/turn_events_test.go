@@ -44,6 +44,10 @@ var causes = []struct {
 		_, err := s.Resolve(ctx, pannier.Turn{Text: "/skill:pdf fill in"})
 		return err
 	}},
+	{pannier.EventSkillOverride, func(ctx context.Context, s *sidecarUnderTest) error {
+		_, err := s.Resolve(ctx, pannier.Turn{Text: "/skill:chooser help"})
+		return err
+	}},
 	{pannier.EventSkillScanned, func(ctx context.Context, s *sidecarUnderTest) error {
 		_, err := s.Scan(ctx, "pdf", "", pannier.ScanRequest{})
 		return err
@@ -102,8 +106,8 @@ const proxySkill = "mkdir -p skills/proxy; printf -- '---\\nname: proxy\\ndescri
 // the log and the WebSocket tell of it.
 func TestEventsAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
-	w, state := workspaceWith(t, skillScript("pdf", "Reads it.")+"printf a > skills/pdf/a.md\n"+proxySkill), t.TempDir()
-	s := startSidecar(t, w, "--tools-enabled", "--platform-url", choosyPlatform(t), "--platform-token-file", tokenFile(t), "--platform-follow=off", "--state-dir", state, "--log-format", "json")
+	w, state := workspaceWith(t, skillScript("pdf", "Reads it.")+"printf a > skills/pdf/a.md\n"+overridesSkill), t.TempDir()
+	s := startSidecar(t, w, "--tools-enabled", "--policy-overrides", "suggest", "--platform-url", choosyPlatform(t), "--platform-token-file", tokenFile(t), "--platform-follow=off", "--state-dir", state, "--log-format", "json")
 	told := versionsTold(t, s.socket)
 	for _, c := range causes {
 		if c.cause != nil {
