@@ -30,8 +30,7 @@ type Contents struct {
 	// Description is for a skill that has none of its own: the first line of its body or, of one that has tools only, what the
 	// docstrings of its tools say. It is one line, and empty where there is none.
 	Description string
-	// Tools are the `@tool` functions in tools/ and scripts/ and the executable files in scripts/, by path and line, without
-	// their parameters.
+	// Tools are the `@tool` functions in tools/ and scripts/ and the scripts, by path and line.
 	Tools []Tool
 	// Resources is the digest of what prompts show of links.yaml and examples/; zero where there is nothing.
 	Resources Digest `json:",omitzero"`

@@ -15,7 +15,7 @@ const (
 	RuntimeShell RuntimeToolKind = "shell"
 	RuntimeHTTP  RuntimeToolKind = "http"
 	RuntimeProxy RuntimeToolKind = "function_proxy"
-	// RuntimePython is a `@tool` function in a Python file, RuntimeScript an executable file in scripts/.
+	// RuntimePython is a `@tool` function in a Python file, RuntimeScript a script.
 	RuntimePython RuntimeToolKind = "python"
 	RuntimeScript RuntimeToolKind = "script"
 )

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -25,7 +24,7 @@ func LacksDescription(s *pannier.Skill) bool {
 }
 
 // Contents reads the files of a skill of a catalog for tools, links and examples and, if it lacks a description, for words to
-// describe it. It opens the Python files right in tools/ and scripts/, within the bounds of [Loader.Inspect], and runs nothing. It returns an
+// describe it. It opens Markdown files and what may be a tool, within the bounds of [Loader.Inspect], and runs nothing. It returns an
 // error that is [pannier.ErrChanged] where the disk has moved on from what the catalog says.
 func (l *Loader) Contents(ctx context.Context, s *pannier.Skill) (pannier.Contents, error) {
 	in := &inspector{canceled: ctx.Err, skill: s, place: l.placeOf(s), contract: contract{path: s.FilePath()}}
@@ -35,17 +34,11 @@ func (l *Loader) Contents(ctx context.Context, s *pannier.Skill) (pannier.Conten
 	}
 	defer in.dir.close()
 	w := lister{rules: l.rules, skill: s, place: in.place, dir: in.dir}
-	for _, name := range []string{scriptsDir, toolsDir} {
-		if _, err := w.listIn(ctx, name); err != nil {
-			return pannier.Contents{}, err
-		}
+	if err := w.listAll(ctx); err != nil {
+		return pannier.Contents{}, err
 	}
-	slices.SortFunc(w.files, func(a, b pannier.File) int { return strings.Compare(a.Path, b.Path) })
 	in.files = slices.DeleteFunc(w.files, func(f pannier.File) bool { return !l.rules.Serves(f.Path) })
 	tools := in.toolFiles()
-	tools = slices.DeleteFunc(tools, func(t pannier.Tool) bool {
-		return t.Kind == pannier.RuntimeScript && path.Dir(t.Path) != scriptsDir
-	})
 	tools = tools[:min(len(tools), maxContentTools)]
 	for i := range tools {
 		if len(tools[i].Parameters) > maxContentParameters {

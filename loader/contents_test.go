@@ -62,7 +62,8 @@ def silent() -> None:
 			t.Errorf("%s has the parameters %s", tool.Name, tool.Parameters)
 		}
 	}
-	const want = "run.sh script scripts/run.sh, add python tools/calc.py, sub python tools/calc.py, silent python tools/calc.py"
+	const want = "plain.sh script scripts/plain.sh, run.sh script scripts/run.sh, add python tools/calc.py, " +
+		"sub python tools/calc.py, silent python tools/calc.py, other script tools/other"
 	if strings.Join(got, ", ") != want || found.Digest.IsZero() {
 		t.Errorf("got %s, digest %s", strings.Join(got, ", "), found.Digest)
 	}

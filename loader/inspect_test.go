@@ -319,3 +319,40 @@ func TestDeclaredTools(t *testing.T) {
 		}
 	}
 }
+
+// TestInspectScripts finds the scripts that documents name, and describes them.
+func TestInspectScripts(t *testing.T) {
+	root := tree(t)
+	writeSkill(t, root, "a", "---\nname: a\ndescription: d\n---\nFill a form:\n\n```\npython lib/fill.py && sh ../b/scripts/run.sh\n```\n")
+	const main = "import shared\nif __name__ == '__main__':\n    pass\n"
+	for file, text := range map[string]string{
+		"a/lib/fill.py": main, "a/lib/idle.py": main, "a/lib/shared.py": "x = 1\n",
+		"a/scripts/fill.py": "\"\"\"Fill two forms.\n\nMore.\n\"\"\"\n" + main, "a/scripts/shared.py": "def f(): pass\nf()\n", "a/scripts/__init__.py": main,
+		"a/scripts/args.py": main + "p = argparse.ArgumentParser(description='Read ' 'forms.')\n", "a/scripts/notes.sh": "#!/bin/sh\n# Take notes.\n",
+		"a/scripts/binary.py": "\x00\x01", "a/docs/more.md": "Turn pages with `node ../scripts/deep/turn.js`.\n", "a/scripts/deep/turn.js": "turn()\n",
+		"a/sub/SKILL.md": "---\nname: sub\ndescription: d\n---\n`python scripts/own.py`\n", "a/sub/scripts/own.py": main, "b/scripts/run.sh": "#!/bin/sh\n",
+	} {
+		mkdir(t, filepath.Dir(filepath.Join(root, file)))
+		write(t, filepath.Join(root, file), text)
+	}
+	write(t, filepath.Join(root, "a/scripts/large.sh"), "#!/bin/sh\n# Is large.\n\n"+strings.Repeat("#\n", 5<<20))
+	link(t, "/bin/sh", filepath.Join(root, "a/scripts/outside.sh"))
+	link(t, "deep", filepath.Join(root, "a/scripts/dir.sh"))
+	l := loader.New(loader.Options{Rules: rulesFor(root)})
+	skills := load(t, l, pannier.Batch{Full: true}).Skills
+	found, err := l.Contents(t.Context(), skills[slices.IndexFunc(skills, func(s *pannier.Skill) bool { return s.Folder == "a" })])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, tool := range found.Tools {
+		got = append(got, fmt.Sprintf("%s %s: %s", tool.Path, tool.Name, tool.Description))
+	}
+	want := []string{
+		"lib/fill.py lib/fill.py: Fill a form:", "scripts/args.py args.py: Read forms.", "scripts/deep/turn.js turn.js: Turn pages with node ../scripts/deep/turn.js.",
+		"scripts/fill.py fill.py: Fill two forms.", "scripts/large.sh large.sh: Is large.", "scripts/notes.sh notes.sh: Take notes.",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"pannier/loader/profile"
 	"pannier/loader/pytool"
 	"pannier/loader/schema"
+	"pannier/loader/scripts"
 )
 
 // The bounds of what is read of one skill to find tools in it.
@@ -23,9 +24,6 @@ const (
 	maxToolFiles = 256
 	maxToolBytes = 8 << 20
 )
-
-// scriptsDir is the directory of a skill that its executables lie in, besides toolsDir.
-const scriptsDir = "scripts"
 
 // runtimeTools returns the runtime tools of a skill that is loaded, nil where it declares none, which is nearly always so and
 // costs nothing. What is wrong with them is reported with the turn that they are kept back from, and to a client that inspects the
@@ -138,45 +136,39 @@ func readTool(v yamldoc.Value) (tool pannier.Tool, fault string) {
 	return tool, ""
 }
 
-// toolFiles returns the tools that lie right in tools/ and scripts/: the functions in Python files, and executable files.
+// toolFiles returns the functions in the Python files right in tools/ and scripts/, and the scripts of the skill, by path.
 func (in *inspector) toolFiles() []pannier.Tool {
 	var tools []pannier.Tool
+	texts := map[string][]byte{}
 	looked := 0
 	for _, f := range in.files {
-		dir, name := path.Split(f.Path)
-		if dir != toolsDir+"/" && dir != scriptsDir+"/" {
+		name := path.Base(f.Path)
+		if !scripts.IsRightInDir(f.Path) || !isScript(name) || strings.HasPrefix(name, "_") {
 			continue
 		}
-		if isScript(name) && !strings.HasPrefix(name, "_") {
-			looked++
-			if looked > maxToolFiles || in.read > maxToolBytes {
-				in.report("skill.tools.bounds", f.Path, 0, fmt.Sprintf("more than %d Python files, or %d bytes of them, lie before it, so it is not searched for tools", maxToolFiles, maxToolBytes), "keep files without tools in a directory of their own")
-			} else {
-				tools = append(tools, in.functions(f)...)
-			}
+		looked++
+		if looked > maxToolFiles || in.read > maxToolBytes {
+			in.report("skill.tools.bounds", f.Path, 0, fmt.Sprintf("more than %d Python files, or %d bytes of them, lie before it, so it is not searched for tools", maxToolFiles, maxToolBytes), "keep files without tools in a directory of their own")
+			continue
 		}
-		if f.Executable {
-			tools = append(tools, pannier.Tool{Name: name, Kind: pannier.RuntimeScript, Path: f.Path})
+		text, err := in.readFile(f.Path, pytool.MaxFileBytes+1)
+		if err != nil {
+			in.report("skill.tools.unreadable", f.Path, 0, "the file cannot be read: "+fsx.Cause(err).Error(), "make it readable for the user that pannier runs as")
+			continue
+		}
+		in.read += int64(len(text))
+		texts[f.Path] = text
+		functions, faults := pytool.Read(text)
+		for i := range functions {
+			functions[i].Path = f.Path
+		}
+		tools = append(tools, functions...)
+		for _, fault := range faults {
+			in.report("skill.tools.python", f.Path, fault.Line, fault.Message, "write what the decorator @tool is given as plain texts, in a file that Python can read")
 		}
 	}
-	return tools
-}
-
-// functions returns the tools in a Python file.
-func (in *inspector) functions(f pannier.File) []pannier.Tool {
-	text, err := in.readFile(f.Path, pytool.MaxFileBytes+1)
-	if err != nil {
-		in.report("skill.tools.unreadable", f.Path, 0, "the file cannot be read: "+fsx.Cause(err).Error(), "make it readable for the user that pannier runs as")
-		return nil
-	}
-	in.read += int64(len(text))
-	tools, faults := pytool.Read(text)
-	for i := range tools {
-		tools[i].Path = f.Path
-	}
-	for _, fault := range faults {
-		in.report("skill.tools.python", f.Path, fault.Line, fault.Message, "write what the decorator @tool is given as plain texts, in a file that Python can read")
-	}
+	tools = append(tools, in.scripts(texts, tools)...)
+	slices.SortStableFunc(tools, func(a, b pannier.Tool) int { return strings.Compare(a.Path, b.Path) })
 	return tools
 }
 

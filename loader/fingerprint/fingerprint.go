@@ -44,6 +44,7 @@ import (
 
 	"pannier"
 	"pannier/internal/fsx"
+	"pannier/loader/scripts"
 )
 
 // ErrTooLarge says that a skill directory is past a bound, and so has no fingerprint.
@@ -135,7 +136,7 @@ func Of(ctx context.Context, root *os.Root, dir string, o Options) (Print, error
 // Parts tell which parts a skill has beside SKILL.md.
 type Parts struct {
 	// Resources is set where there is a links.yaml or a file in examples/, Tools where there is a file in tools/ or
-	// scripts/.
+	// scripts/, or one elsewhere that is executable or has the extension of a script.
 	Resources, Tools bool
 	// LinkedOut is the name of a SKILL.md that is a link, and leads to no file of the skill.
 	LinkedOut string
@@ -146,13 +147,17 @@ func partsOf(lines []line) (p Parts) {
 		dir, _, below := strings.Cut(lines[i].path, "/")
 		resource := dir == pannier.LinksFile || dir == "examples"
 		p.Resources = p.Resources || resource
-		p.Tools = p.Tools || below && !resource && pannier.IsPartDir(dir)
+		p.Tools = p.Tools || below && !resource && pannier.IsPartDir(dir) || isProgram(&lines[i])
 		if l := &lines[i]; p.LinkedOut == "" && l.mark == markLink && pannier.IsSkillFile(l.path) &&
 			!slices.ContainsFunc(manifestOf(lines), func(f pannier.ToolFile) bool { return f.Path == l.path }) {
 			p.LinkedOut = l.path
 		}
 	}
 	return p
+}
+
+func isProgram(l *line) bool {
+	return l.mark == markExecutable && !pannier.IsSkillFile(l.path) || scripts.HasExtension(l.path)
 }
 
 type line struct {

@@ -23,6 +23,8 @@ type module struct {
 	doc     *function  // its docstring may come next
 	docCol  int        // of that function
 	aliases map[string]bool
+	// values are names that the module assigns: their decorators register functions with a server or an agent.
+	values map[string]bool
 }
 
 type decorator struct {
@@ -46,7 +48,7 @@ type param struct {
 }
 
 func readModule(text string) *module {
-	m := &module{text: text, aliases: map[string]bool{}, hidden: -1}
+	m := &module{text: text, aliases: map[string]bool{}, values: map[string]bool{"mcp": true}, hidden: -1}
 	tokens := lex(text, m.fault)
 	from := 0
 	for i, t := range tokens {
@@ -98,6 +100,9 @@ func (m *module) statement(s []token) {
 	if s[0].isWord("class") || len(s) > 3 && s[0].isWord("if") && s[1].isWord("__name__") && s[2].is("==") {
 		m.hidden = col
 	}
+	if len(s) > 2 && s[0].kind == tokenName && s[1].is("=") {
+		m.values[s[0].text] = true
+	}
 	// `from x import tool as y`
 	for i := 1; s[0].isWord("from") && i+2 < len(s); i++ {
 		if s[i].isWord("tool") && s[i+1].isWord("as") && (s[i-1].isWord("import") || s[i-1].is(",") || s[i-1].is("(")) {
@@ -109,6 +114,9 @@ func (m *module) statement(s []token) {
 // toolDecorator returns the arguments of a decorator that makes a tool.
 func (m *module) toolDecorator(s []token) ([][]token, bool) {
 	name, rest := lastName(s)
+	if len(s)-len(rest) > 1 && m.values[s[0].text] {
+		return nil, false
+	}
 	if name != "tool" && (!m.aliases[name] || len(s)-len(rest) > 1) {
 		return nil, false
 	}

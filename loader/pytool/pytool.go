@@ -3,7 +3,8 @@
 //
 // A function counts if an import of the file defines it: on the top level, or in an `if` or a `try` there. Methods and nested
 // functions do not. The decorator is recognized by its name: `tool`, with or without a module before it, with or without
-// arguments, or the name that `from … import tool as …` gives it.
+// arguments, or the name that `from … import tool as …` gives it. One of a value, such as `@mcp.tool`, registers the function with a
+// server, and does not count.
 //
 // A tool has the name, the docstring and the parameters of its function, unless the decorator gives others. A docstring in the style
 // of Google, NumPy or Sphinx describes the parameters too. Their JSON Schema has the type hints that are plain

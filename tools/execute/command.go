@@ -65,8 +65,9 @@ func (c *call) function() ([]string, *pannier.ToolError) {
 }
 
 func (c *call) script() ([]string, *pannier.ToolError) {
-	if !c.has(c.job.Script, true) {
-		return nil, toolError(pannier.ToolChanged, fmt.Sprintf("the skill has no executable %.100q", c.job.Script), "call again after the sidecar has read the skill again")
+	start, failed := c.startOf(c.job.Script)
+	if failed != nil {
+		return nil, failed
 	}
 	var arguments struct {
 		Argv []string `json:"argv"`
@@ -84,7 +85,7 @@ func (c *call) script() ([]string, *pannier.ToolError) {
 	if slices.ContainsFunc(arguments.Argv, hasNUL) {
 		return nil, toolError(pannier.ToolArgumentsInvalid, "argv has a NUL character, which no program can get", "leave it out")
 	}
-	return append([]string{filepath.Join(c.skill, filepath.FromSlash(c.job.Script))}, arguments.Argv...), nil
+	return append(start, arguments.Argv...), nil
 }
 
 // has reports whether the manifest has a file.

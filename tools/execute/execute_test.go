@@ -308,7 +308,14 @@ END`)
 
 func TestScript(t *testing.T) {
 	e := executor(t, Options{})
-	dir := skill(t, `printf '#!/bin/sh\nfor a; do echo "[$a]"; done' > scripts/list; chmod +x scripts/list; : > scripts/plain`)
+	dir := skill(t, `printf '#!/bin/sh\nfor a; do echo "[$a]"; done' > scripts/list; chmod +x scripts/list; : > scripts/plain
+loop='for a; do echo "[$a]"; done'; cd scripts
+printf '%s' "$loop" > 'a b.sh'
+printf '#!/bin/sh\r\n%s\n' "$loop" > crlf.sh; chmod +x crlf.sh
+printf '#!/bin/sh\n%s\n' "$loop" > mode.txt
+printf '#!/usr/bin/env -S A=b sh -e\n%s\n' "$loop" > split.txt
+printf '%s' "$loop" > plain.sh; chmod +x plain.sh
+printf '#!/usr/bin/env -S uv run --script\nimport sys\nprint(sys.argv[1:])\n' > uv.py`)
 	long, _ := json.Marshal(map[string]any{"argv": []string{strings.Repeat("x", maxScriptBytes)}})
 	many, _ := json.Marshal(map[string]any{"argv": make([]string, maxScriptArguments+1)})
 	for _, tt := range []struct{ script, arguments, code, want string }{
@@ -319,6 +326,13 @@ func TestScript(t *testing.T) {
 		{"scripts/list", string(long), pannier.ToolArgumentsInvalid, ""},
 		{"scripts/list", string(many), pannier.ToolArgumentsInvalid, ""},
 		{"scripts/plain", `{}`, pannier.ToolChanged, ""},
+		{"scripts/a b.sh", `{"argv":["c d"]}`, "", "[c d]\n"},
+		{"scripts/crlf.sh", `{"argv":["c"]}`, "", "[c]\n"},
+		{"scripts/mode.txt", `{"argv":["c"]}`, "", "[c]\n"},
+		{"scripts/split.txt", `{"argv":["c"]}`, "", "[c]\n"},
+		{"scripts/plain.sh", `{"argv":["c"]}`, "", "[c]\n"},
+		{"scripts/uv.py", `{"argv":["c"]}`, "", "['c']\n"},
+		{"scripts/none.py", `{}`, pannier.ToolChanged, ""},
 		{"../list", `{}`, pannier.ToolChanged, ""},
 		{"/bin/sh", `{}`, pannier.ToolChanged, ""},
 	} {

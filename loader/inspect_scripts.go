@@ -1,0 +1,154 @@
+package loader
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"pannier"
+	"pannier/loader/pytool"
+	"pannier/loader/scripts"
+)
+
+// The bounds of what is read of one skill to find its scripts, beside maxToolBytes.
+const (
+	maxMarkdownFiles = 128
+	maxMarkdownBytes = 256 << 10 // of one file
+	maxScripts       = 256
+)
+
+// scripts returns the scripts of the skill: the files that a command in a Markdown file of the skill runs, and those right in
+// scripts/ and tools/ that can be run. texts are those of files that were read already, functions the tools in them.
+func (in *inspector) scripts(texts map[string][]byte, functions []pannier.Tool) []pannier.Tool {
+	files := in.ownFiles()
+	named := in.named(files)
+	text := func(name string) []byte {
+		if _, known := texts[name]; !known && in.read <= maxToolBytes {
+			texts[name], _ = in.readFile(name, pytool.MaxFileBytes+1) // what cannot be read has no text
+			in.read += int64(len(texts[name]))
+		}
+		return texts[name]
+	}
+	imported := map[string]string{} // one file that imports a name, "" for several
+	var maybe []pannier.File
+	for _, f := range files {
+		_, isNamed := named[f.Path]
+		if !scripts.MayBe(f.Path) || !isNamed && !scripts.IsRightInDir(f.Path) && !scripts.HasExtension(f.Path) {
+			continue
+		}
+		maybe = append(maybe, f)
+		if len(maybe) == maxScripts {
+			break
+		}
+	}
+	for _, f := range maybe {
+		for _, name := range scripts.Imports(f.Path, text(f.Path)) {
+			if by, again := imported[name]; again && by != f.Path {
+				imported[name] = ""
+			} else {
+				imported[name] = f.Path
+			}
+		}
+	}
+	var found []pannier.Tool
+	for _, f := range maybe {
+		ref := named[f.Path]
+		by, isImported := imported[strings.TrimSuffix(path.Base(f.Path), path.Ext(f.Path))]
+		file := scripts.File{
+			Path: f.Path, Executable: f.Executable, Text: text(f.Path), Run: ref.Run, Mentioned: ref.Path != "",
+			Imported: isImported && by != f.Path,
+		}
+		hasFunctions := slices.ContainsFunc(functions, func(t pannier.Tool) bool { return t.Path == f.Path })
+		if file.IsScript() && (!hasFunctions || f.Executable || ref.Run) {
+			found = append(found, pannier.Tool{
+				Name: path.Base(f.Path), Kind: pannier.RuntimeScript, Path: f.Path, Description: describeScript(file, ref.Sentence),
+			})
+		}
+	}
+	nameScripts(found, functions)
+	return found
+}
+
+// ownFiles returns the files of the skill without those of skills in directories below.
+func (in *inspector) ownFiles() []pannier.File {
+	var below []string
+	for _, f := range in.files {
+		if dir := path.Dir(f.Path); dir != "." && pannier.IsSkillFile(path.Base(f.Path)) {
+			below = append(below, dir+"/")
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(in.files), func(f pannier.File) bool {
+		return slices.ContainsFunc(below, func(dir string) bool { return strings.HasPrefix(f.Path, dir) })
+	})
+}
+
+// named returns for each file that the Markdown files of the skill name the first reference, or the first that runs it.
+func (in *inspector) named(files []pannier.File) map[string]scripts.Reference {
+	paths := make(map[string]bool, len(files))
+	var texts []string
+	for _, f := range files {
+		paths[f.Path] = true
+		if ext := strings.ToLower(path.Ext(f.Path)); f.Path != in.skill.File && (ext == ".md" || ext == ".mdx" || ext == ".markdown") {
+			texts = append(texts, f.Path)
+		}
+	}
+	if in.skill.File != "" {
+		texts = slices.Insert(texts, 0, in.skill.File)
+	}
+	named := map[string]scripts.Reference{}
+	has := func(name string) bool { return paths[name] }
+	for _, name := range texts[:min(len(texts), maxMarkdownFiles)] {
+		if in.read > maxToolBytes {
+			break
+		}
+		text, err := in.readFile(name, maxMarkdownBytes)
+		if err != nil {
+			continue
+		}
+		in.read += int64(len(text))
+		place := scripts.Place{Folder: in.skill.Folder, Dir: path.Dir(name), Has: has}
+		for _, ref := range scripts.Named(string(text), place) {
+			if before, known := named[ref.Path]; !known || ref.Run && !before.Run {
+				ref.Sentence = cmp.Or(before.Sentence, ref.Sentence) // of the text that introduces it
+				named[ref.Path] = ref
+			}
+		}
+	}
+	return named
+}
+
+// describeScript returns the description of a script: its docstring, its first comment, that of its parser of arguments, or
+// the sentence that names it.
+func describeScript(f scripts.File, sentence string) string {
+	name := path.Base(f.Path)
+	var p pytool.Program
+	if path.Ext(f.Path) == ".py" {
+		p = pytool.ReadProgram(f.Text)
+	}
+	return cmp.Or(
+		scripts.Clean(p.Docstring, name), scripts.Comment(f.Path, f.Text), scripts.Clean(p.Description, name),
+		scripts.Clean(sentence, f.Path),
+	)
+}
+
+// nameScripts gives scripts with the same file name different names: the path for all but the first. Files right in scripts/ come
+// first, executable ones before others, then those right in tools/.
+func nameScripts(found, functions []pannier.Tool) {
+	taken := map[string]bool{}
+	for _, t := range functions {
+		taken[pannier.Slugify(t.Name)] = true
+	}
+	order := make([]*pannier.Tool, len(found))
+	for i := range found {
+		order[i] = &found[i]
+	}
+	rank := func(t *pannier.Tool) int { return slices.Index([]string{toolsDir, "scripts"}, path.Dir(t.Path)) }
+	slices.SortStableFunc(order, func(a, b *pannier.Tool) int { return cmp.Compare(rank(b), rank(a)) })
+	for _, t := range order {
+		if slug := pannier.Slugify(t.Name); taken[slug] {
+			t.Name = t.Path
+		}
+		taken[pannier.Slugify(t.Name)] = true
+	}
+}
