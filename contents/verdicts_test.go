@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pannier"
+	"pannier/config"
 	"pannier/contents"
 	"pannier/internal/state"
 )
@@ -294,6 +295,17 @@ func TestBackgroundDoesNotUnblock(t *testing.T) {
 		if !found || v.Origin != want.origin || !slices.Equal(v.Blocking, []string{want.rule}) {
 			t.Errorf("verdict %d is %+v, want %+v", n, v, want)
 		}
+	}
+}
+
+// TestVerdictsForEachSkill: by default there is room for the verdicts of all skills of three roots.
+func TestVerdictsForEachSkill(t *testing.T) {
+	s, err := config.Load(nil, []string{"HOME=" + t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if contents.MaxVerdicts < 3*s.MaxDirs {
+		t.Errorf("%d verdicts for roots of %d directories", contents.MaxVerdicts, s.MaxDirs)
 	}
 }
 
