@@ -121,7 +121,7 @@ var importRules = map[string]importRule{
 	"pannier/internal/logpipe":              {nil, "a log pipe is independent of the lines"},
 	"pannier/internal/testbench/oracle":     {[]string{"pannier/publish/molecule", "pannier/publish/molecule/dev"}, "the oracle shares no code with what it checks; the endpoint uses the wire format"},
 	"pannier/internal/testbench/soak":       {[]string{"pannier/internal/testbench/oracle", "pannier/publish/molecule", "pannier/publish/molecule/dev"}, "the soak test drives the built binary from outside, as users do"},
-	"pannier/tools":                         {[]string{"pannier/loader/schema"}, "calls are decided here; a runner carries them out, and the sidecar connects both"},
+	"pannier/tools":                         {[]string{"pannier/loader/pytool", "pannier/loader/schema"}, "calls are decided here, by the options that the loader has read; a runner carries them out, and the sidecar connects both"},
 	"pannier/tools/execute":                 {[]string{"pannier/internal/fsx", "pannier/tools/output", "pannier/tools/sandbox"}, "a job has all that a call needs; nothing here decides whether it may run"},
 	"pannier/tools/httptool":                {[]string{"pannier/loader/httpspec", "pannier/tools/output"}, "a request is sent as declared; secrets are handed in"},
 	"pannier/tools/module":                  {[]string{"pannier/config", "pannier/internal/fsx", "pannier/loader/httpspec", "pannier/loader/scan", "pannier/publish/api", "pannier/service", "pannier/sidecar", "pannier/tools", "pannier/tools/execute", "pannier/tools/httptool", "pannier/tools/runner"}, "the module connects tools with a sidecar; what it calls knows none"},

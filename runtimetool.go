@@ -20,6 +20,10 @@ const (
 	RuntimeScript RuntimeToolKind = "script"
 )
 
+// ScriptParameters are those of a script whose own are not known, and a call of any other may have them instead of these.
+const ScriptParameters = `{"type":"object","properties":{"argv":{"type":"array","items":{"type":"string","maxLength":4096},"maxItems":64,` +
+	`"description":"Arguments of the program, as they are."}},"additionalProperties":false}`
+
 // Why a tool is kept back. The first that fits is told: policy and settings, what is wrong with the declaration, then trust, then
 // the bounds. While tools are not enabled, a tool in a file that nothing else is against is kept back by [ToolsDisabled].
 const (

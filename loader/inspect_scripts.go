@@ -2,6 +2,7 @@ package loader
 
 import (
 	"cmp"
+	"encoding/json"
 	"path"
 	"slices"
 	"strings"
@@ -61,9 +62,7 @@ func (in *inspector) scripts(texts map[string][]byte, functions []pannier.Tool) 
 		}
 		hasFunctions := slices.ContainsFunc(functions, func(t pannier.Tool) bool { return t.Path == f.Path })
 		if file.IsScript() && (!hasFunctions || f.Executable || ref.Run) {
-			found = append(found, pannier.Tool{
-				Name: path.Base(f.Path), Kind: pannier.RuntimeScript, Path: f.Path, Description: describeScript(file, ref.Sentence),
-			})
+			found = append(found, scriptTool(file, ref.Sentence))
 		}
 	}
 	nameScripts(found, functions)
@@ -118,18 +117,23 @@ func (in *inspector) named(files []pannier.File) map[string]scripts.Reference {
 	return named
 }
 
-// describeScript returns the description of a script: its docstring, its first comment, that of its parser of arguments, or
-// the sentence that names it.
-func describeScript(f scripts.File, sentence string) string {
+// scriptTool returns the tool of a script. Its description is its docstring, its first comment, that of its parser of arguments, or
+// the sentence that names it. Its declaration has the options that its parameters are.
+func scriptTool(f scripts.File, sentence string) pannier.Tool {
 	name := path.Base(f.Path)
 	var p pytool.Program
 	if path.Ext(f.Path) == ".py" {
 		p = pytool.ReadProgram(f.Text)
 	}
-	return cmp.Or(
+	t := pannier.Tool{Name: name, Kind: pannier.RuntimeScript, Path: f.Path, Description: cmp.Or(
 		scripts.Clean(p.Docstring, name), scripts.Comment(f.Path, f.Text), scripts.Clean(p.Description, name),
 		scripts.Clean(sentence, f.Path),
-	)
+	)}
+	if len(p.Options) > 0 && len(p.Parameters) <= maxContentParameters {
+		t.Parameters = p.Parameters
+		t.Declaration, _ = json.Marshal(map[string]any{"options": p.Options}) // texts are always JSON
+	}
+	return t
 }
 
 // nameScripts gives scripts with the same file name different names: the path for all but the first. Files right in scripts/ come

@@ -92,7 +92,7 @@ func (c *call) prepare(ctx context.Context) error {
 	if err := c.s.permit(c.entry, &c.tool, &c.files); err != nil {
 		return err
 	}
-	schema, err := c.s.schemas.of(&c.tool)
+	schema, err := c.s.schemas.of(c.withArgv())
 	if err != nil {
 		return err
 	}
@@ -275,6 +275,7 @@ type config struct {
 	Function  string   `json:"function"`
 	Target    string   `json:"target_tool"`
 	TimeoutMS int64    `json:"timeout_ms"`
+	Options   []option `json:"options"`
 }
 
 func (c *call) job() (pannier.ToolJob, error) {
@@ -312,6 +313,10 @@ func (c *call) job() (pannier.ToolJob, error) {
 		job.PythonFile, job.Function = cfg.File, cfg.Function
 	case pannier.RuntimeScript:
 		job.Script = cfg.File
+		var err error
+		if job.Arguments, err = commandLine(cfg.Options, c.arguments); err != nil {
+			return pannier.ToolJob{}, err
+		}
 	}
 	return job, nil
 }

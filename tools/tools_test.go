@@ -90,6 +90,11 @@ func newBench() *bench {
 		FileTools: []pannier.Tool{
 			{Name: "add", Kind: pannier.RuntimePython, Path: "tools/calc.py", Parameters: json.RawMessage(argumentsOfX)},
 			{Name: "go.sh", Kind: pannier.RuntimeScript, Path: "scripts/go.sh"},
+			{
+				Name: "fill.py", Kind: pannier.RuntimeScript, Path: "scripts/go.sh",
+				Parameters:  json.RawMessage(`{"type":"object","properties":{"argv":{},"file":{"type":"string"},"n":{"type":"integer"}},"required":["file"],"additionalProperties":false}`),
+				Declaration: json.RawMessage(`{"options":[{"name":"file"},{"name":"n","flag":"--n"}]}`),
+			},
 		},
 	}
 	b.snapshot = &pannier.Snapshot{Version: 1, Entries: []*pannier.Entry{entry}}
@@ -151,6 +156,12 @@ func TestJobs(t *testing.T) {
 		}},
 		{"skill.a.go-sh", `{"argv":["-x","; rm"]}`, func(j pannier.ToolJob) bool {
 			return j.Script == "scripts/go.sh" && j.Command == nil && strings.Contains(string(j.Arguments), `"; rm"`)
+		}},
+		{"skill.a.fill-py", `{"file":"; rm","n":2}`, func(j pannier.ToolJob) bool {
+			return j.Script == "scripts/go.sh" && string(j.Arguments) == `{"argv":["; rm","--n","2"]}`
+		}},
+		{"skill.a.fill-py", `{"argv":["--help"]}`, func(j pannier.ToolJob) bool {
+			return string(j.Arguments) == `{"argv":["--help"]}`
 		}},
 	} {
 		b := newBench()
@@ -214,6 +225,9 @@ func TestRefusals(t *testing.T) {
 		{"no python", func(b *bench) { b.report.Python = "" }, request("skill.a.add", ""), pannier.ToolDependencyMissing},
 		{"schema", nil, request("skill.a.run", `{"x":"1"}`), pannier.ToolArgumentsInvalid},
 		{"argv", nil, request("skill.a.go-sh", `{"argv":"-rf /"}`), pannier.ToolArgumentsInvalid},
+		{"argv of typed", nil, request("skill.a.fill-py", `{"argv":"-rf /"}`), pannier.ToolArgumentsInvalid},
+		{"typed", nil, request("skill.a.fill-py", `{"file":1}`), pannier.ToolArgumentsInvalid},
+		{"required", nil, request("skill.a.fill-py", `{"n":1}`), pannier.ToolArgumentsInvalid},
 		{"project", nil, pannier.ToolRequest{Name: "skill.a.run", ToolCall: pannier.ToolCall{ProjectDir: "/etc"}}, pannier.ToolNotAllowed},
 		{"call id", nil, pannier.ToolRequest{Name: "skill.a.run", ToolCall: pannier.ToolCall{CallID: "a b"}}, pannier.ToolArgumentsInvalid},
 		{"session", nil, pannier.ToolRequest{Name: "skill.a.run", ToolCall: pannier.ToolCall{Session: strings.Repeat("s", 257)}}, pannier.ToolArgumentsInvalid},

@@ -2,6 +2,7 @@ package pytool
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"unicode/utf8"
 )
@@ -10,37 +11,35 @@ import (
 type Program struct {
 	// Docstring is that of the module, Description that of its parser of arguments; each can be empty.
 	Docstring, Description string
+	// Options are the arguments that its parser reads, Parameters a JSON Schema of an object with them; both are empty if none
+	// is known.
+	Options    []Option
+	Parameters json.RawMessage
 }
 
-// ReadProgram reads the text of a program. What cannot be known without running it is left out.
+// ReadProgram reads the text of a program: the arguments of argparse that are written as plain values. What cannot be known without
+// running it is left out.
 func ReadProgram(text []byte) Program {
 	if len(text) > MaxFileBytes || bytes.IndexByte(text, 0) >= 0 {
 		return Program{}
 	}
 	statements := statementsOf(plainSource(text))
 	var p Program
-	for i, s := range statements {
-		if i == 0 {
-			if doc, ok := textOf(s); ok {
-				p.Docstring = strings.TrimSpace(cleanDoc(doc))
-			}
+	if len(statements) > 0 {
+		if doc, ok := textOf(statements[0]); ok {
+			p.Docstring = strings.TrimSpace(cleanDoc(doc))
 		}
-		for at := range s {
-			name, ok := calls(s, at)
-			if !ok || !parserClasses[name] || p.Description != "" {
-				continue
-			}
-			if given, ok := argument(argumentsAt(s, at+1), "description", -1); ok {
-				described, _ := textOf(given)
-				p.Description = strings.TrimSpace(cleanDoc(described))
-			}
+	}
+	if bytes.Contains(text, []byte("ArgumentParser")) {
+		r := argparse{parsers: map[string][]*parser{}, constants: map[string][]token{}}
+		for _, s := range statements {
+			r.statement(s)
 		}
+		p.Description = r.description
+		p.Options, p.Parameters = r.options()
 	}
 	return p
 }
-
-// parserClasses make a parser of arguments.
-var parserClasses = map[string]bool{"ArgumentParser": true}
 
 // plainSource returns a text with LF line ends, as UTF-8.
 func plainSource(text []byte) string {
@@ -64,14 +63,3 @@ func statementsOf(text string) (statements [][]token) {
 	}
 	return statements
 }
-
-// calls reports whether a token is the last part of a name that is called, and returns it.
-func calls(s []token, at int) (string, bool) {
-	if s[at].kind != tokenName || at+1 >= len(s) || !s[at+1].is("(") || s[at+1].skip == 0 || at+1+s[at+1].skip >= len(s) {
-		return "", false
-	}
-	return s[at].text, true
-}
-
-// argumentsAt returns the arguments in the parentheses that open at a token.
-func argumentsAt(s []token, at int) [][]token { return split(s[at+1:at+s[at].skip], ",") }

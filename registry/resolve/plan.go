@@ -13,12 +13,10 @@ import (
 
 // The bounds of the runtime tools of one skill.
 const (
-	maxToolsPerSkill   = 64
-	maxToolName        = 128  // bytes, of the whole name
-	maxToolDescription = 1024 // characters
-	openParameters     = `{"type":"object","additionalProperties":true}`
-	// scriptParameters are those of every script: what it is called with, without a shell.
-	scriptParameters    = `{"type":"object","properties":{"argv":{"type":"array","items":{"type":"string","maxLength":4096},"maxItems":64,"description":"Arguments of the program, as they are."}},"additionalProperties":false}`
+	maxToolsPerSkill    = 64
+	maxToolName         = 128  // bytes, of the whole name
+	maxToolDescription  = 1024 // characters
+	openParameters      = `{"type":"object","additionalProperties":true}`
 	sharedExecution     = "shared"
 	runtimeToolNamePart = "skill."
 )
@@ -161,6 +159,8 @@ func (p *planner) hasModelName(from int, name string) bool {
 type fileTool struct {
 	File     string `json:"file"`
 	Function string `json:"function,omitempty"`
+	// Options say how the arguments of a script become its command line.
+	Options json.RawMessage `json:"options,omitempty"`
 }
 
 // files plans the tools in files of a skill. Its tools from an index on are accepted already.
@@ -172,9 +172,10 @@ func (p *planner) files(e *pannier.Entry, from int) {
 	for i := range e.FileTools {
 		tool := &e.FileTools[i]
 		d := declaration{Kind: pannier.RuntimePython}
-		run := fileTool{tool.Path, cmp.Or(tool.Function, tool.Name)}
+		run := fileTool{File: tool.Path, Function: cmp.Or(tool.Function, tool.Name)}
 		if tool.Kind == pannier.RuntimeScript {
 			d.Kind, run.Function = pannier.RuntimeScript, ""
+			_ = json.Unmarshal(tool.Declaration, &run) // the loader wrote it
 		}
 		slug := pannier.Slugify(tool.Name)
 		name := runtimeToolNamePart + e.Slug + "." + slug
@@ -228,8 +229,8 @@ func materialise(e *pannier.Entry, tool *pannier.Tool, d *declaration, name stri
 		Name: name, ModelName: pannier.ModelName(name), Description: describe(tool), Parameters: tool.Parameters, ExecutionClass: cmp.Or(d.ExecutionClass, sharedExecution),
 		Kind: d.Kind, Skill: e.Slug,
 	}
-	if d.Kind == pannier.RuntimeScript {
-		t.Parameters = json.RawMessage(scriptParameters)
+	if d.Kind == pannier.RuntimeScript && !isObject(t.Parameters) {
+		t.Parameters = json.RawMessage(pannier.ScriptParameters)
 	} else if !isObject(t.Parameters) {
 		t.Parameters = json.RawMessage(openParameters)
 	}

@@ -317,6 +317,12 @@ func TestToolRules(t *testing.T) {
 	if string(tools[2].Config) != `{"file":"scripts/go.sh"}` || !strings.Contains(string(tools[2].Parameters), `"argv"`) {
 		t.Errorf("script: %+v", tools[2])
 	}
+	typed := script
+	typed.Parameters, typed.Declaration = function.Parameters, json.RawMessage(`{"options":[{"name":"a"}]}`)
+	tools, _ = resolve.Rules{Tooling: all}.Tools(snapshot(entry("a", trusted(pannier.TrustVerified), holds(typed))))
+	if string(tools[0].Config) != `{"file":"scripts/go.sh","options":[{"name":"a"}]}` || string(tools[0].Parameters) != string(function.Parameters) {
+		t.Errorf("typed script: %+v", tools[0])
+	}
 	if r := (resolve.Rules{}).Resolve(s, pannier.Turn{}); len(r.Tools) != 2 || r.Tools[1].Name != "skill.a.run" {
 		t.Errorf("a turn without calls: %+v", r.Tools)
 	}

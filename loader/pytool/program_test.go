@@ -1,0 +1,81 @@
+package pytool_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pannier/loader/pytool"
+	"pannier/loader/schema"
+)
+
+// TestProgram reads what argparse is given as plain values, and leaves out what is computed.
+func TestProgram(t *testing.T) {
+	const begin = "import argparse\np = argparse.ArgumentParser(description='Fill ' 'forms.')\n"
+	for _, tt := range []struct{ name, text, want string }{
+		{"by place", "p.add_argument('file', type=Path, help='The file')", `file:{"type":"string","description":"The file"} required file`},
+		{"flag", "p.add_argument('-o', '--out-dir', default='x', help='Where, %(default)s or 5%%')", `out_dir --out-dir:{"type":"string","description":"Where, x or 5%","default":"x"}`},
+		{"short", "p.add_argument('-n', dest='number', type=int, required=True)", `number -n:{"type":"integer"} required number`},
+		{"types", "p.add_argument('--a', type=float)\np.add_argument('--b', type=check, default=5)\np.add_argument('--c', type=int, default=5)", `a --a:{"type":"number"}, b --b:{"type":"string"}, c --c:{"type":"integer","default":5}`},
+		{"choices", "ALL = ('x', 'y')\np.add_argument('--a', choices=['b', 'c'])\np.add_argument('--d', choices=ALL)\np.add_argument('--e', choices=range(3))\np.add_argument('--f', choices=[1, 2])", `a --a:{"enum":["b","c"],"type":"string"}, d --d:{"enum":["x","y"],"type":"string"}, e --e:{"type":"string"}, f --f:{"type":"string"}`},
+		{"actions", "p.add_argument('--a', action='store_true', default=False)\np.add_argument('--b', action='append', type=int)\np.add_argument('-v', action='count', default=0)\np.add_argument('--version', action='version')\np.add_argument('--c', action=argparse.BooleanOptionalAction)", `a --a switch:{"type":"boolean"}, b --b repeat:{"type":"array","items":{"type":"integer"}}, v -v count:{"type":"integer","default":0}, c --c toggle:{"type":"boolean"}`},
+		{"nargs", "p.add_argument('a', nargs='+')\np.add_argument('b', nargs='*', help='B')\np.add_argument('c', nargs='?', default='x')\np.add_argument('--d', nargs=2, type=int)", `a list:{"type":"array","items":{"type":"string"}} required a, b list:{"type":"array","items":{"type":"string"},"description":"B"}, c:{"type":"string","default":"x"}, d --d list:{"type":"array","items":{"type":"integer"}}`},
+		{"groups", "g = p.add_mutually_exclusive_group()\ng.add_argument('--a')\nx = p.add_argument_group('x')\nx.add_argument('--b')", `a --a:{"type":"string"}, b --b:{"type":"string"}`},
+		{"one name", "p.add_argument('--yes', dest='x', action='store_true')\np.add_argument('--no', dest='x', action='store_false')", `x --yes switch:{"type":"boolean"}`},
+		{"in a function", "def more(parser):\n    parser.add_argument('--a')\nmore(p)", `a --a:{"type":"string"}`},
+		{"argv", "p.add_argument('argv', nargs='*')", `argv_ list:{"type":"array","items":{"type":"string"}}`},
+		{"hidden", "p.add_argument('--a', help=argparse.SUPPRESS)\np.add_argument('--b', help=f'{x}')", `b --b:{"type":"string"}`},
+		{"loop", "for name in names:\n    p.add_argument('--' + name)\n    p.add_argument(f'--{name}-x')\n    p.add_argument(name)", ""},
+		{"parents", "q = argparse.ArgumentParser(parents=[p])\np.add_argument('--late')\nq.add_argument('--a')", `a --a:{"type":"string"}`},
+		{"subcommands", "s = p.add_subparsers(dest='action')\na = s.add_parser('add')\na.add_argument('x', help='The x')\nb = s.add_parser('del')\nb.add_argument('x')\nfor q in (a, b):\n    q.add_argument('--n', type=int)\nb.add_argument('--force', action='store_true')\np.add_argument('--root')", `action commands:{"enum":["add","del"],"type":"string"} required action, root --root:{"type":"string"}, ` +
+			`x add:{"type":"string","description":"For add, del: The x"}, n --n add:{"type":"integer","description":"For add, del"}, x del:{"type":"string","description":"For add, del: The x"}, n --n del:{"type":"integer","description":"For add, del"}, force --force switch del:{"type":"boolean","description":"For del"}`},
+		{"differing", "s = p.add_subparsers()\na = s.add_parser('a')\na.add_argument('--x', type=int)\nb = s.add_parser('b')\nb.add_argument('--x')", `command commands:{"enum":["a","b"],"type":"string"} required command, x --x a:{"type":"integer","description":"For a"}, b_x --x b:{"type":"string","description":"For b"}`},
+		{"computed subcommands", "s = p.add_subparsers()\nfor n in names:\n    q = s.add_parser(n)\n    q.add_argument('x')\np.add_argument('--a')", ""},
+		{"broken", "p.add_argument('--a', help='x'\ndef f():\n    p.add_argument('--b')", `b --b:{"type":"string"}`},
+		{"nothing", "p.add_argument(*args, **kwargs)\np.add_argument()\np.add_argument('é')", ""},
+	} {
+		got := pytool.ReadProgram([]byte("\"\"\"Doc.\n\n    More.\"\"\"\n" + begin + tt.text + "\n"))
+		if got.Docstring != "Doc.\n\nMore." || got.Description != "Fill forms." {
+			t.Errorf("%s: %q, %q", tt.name, got.Docstring, got.Description)
+		}
+		var parameters struct {
+			Properties map[string]json.RawMessage
+			Required   []string
+		}
+		if got.Parameters != nil {
+			if err := json.Unmarshal(got.Parameters, &parameters); err != nil || parameters.Properties["argv"] == nil {
+				t.Errorf("%s: %s, %v", tt.name, got.Parameters, err)
+			}
+			if _, err := schema.Compile(got.Parameters); err != nil {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+		}
+		var lines []string
+		for _, o := range got.Options {
+			kind := o.Kind
+			if o.Commands {
+				kind = "commands"
+			}
+			line := strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s", o.Name, o.Flag, kind, o.Command)), " ") + ":" + string(parameters.Properties[o.Name])
+			if slices.Contains(parameters.Required, o.Name) {
+				line += " required " + o.Name
+			}
+			lines = append(lines, line)
+		}
+		if s := strings.Join(lines, ", "); s != tt.want {
+			t.Errorf("%s: got\n%s, want\n%s", tt.name, s, tt.want)
+		}
+	}
+}
+
+func FuzzProgram(f *testing.F) {
+	f.Add("p = ArgumentParser(\ns = p.add_subparsers()\nx = s.add_parser('a')\nx.add_argument('b', choices=(1,")
+	f.Fuzz(func(t *testing.T, text string) {
+		p := pytool.ReadProgram([]byte(text))
+		if (len(p.Options) == 0) != (p.Parameters == nil) || p.Parameters != nil && !json.Valid(p.Parameters) {
+			t.Errorf("%q: %+v", text, p)
+		}
+	})
+}
