@@ -19,8 +19,9 @@ const (
 	maxScripts       = 256
 )
 
-// scripts returns the scripts of the skill: the files that a command in a Markdown file of the skill runs, and those right in
-// scripts/ and tools/ that can be run. texts are those of files that were read already, functions the tools in them.
+// scripts returns the scripts of the skill: the files that a command in a Markdown file of the skill runs, and those
+// right in scripts/ and tools/ that can be run. texts are those of files that were read already, functions the tools
+// in them.
 func (in *inspector) scripts(texts map[string][]byte, functions []pannier.Tool) []pannier.Tool {
 	files := in.ownFiles()
 	named := in.named(files)
@@ -88,7 +89,8 @@ func (in *inspector) named(files []pannier.File) map[string]scripts.Reference {
 	var texts []string
 	for _, f := range files {
 		paths[f.Path] = true
-		if ext := strings.ToLower(path.Ext(f.Path)); f.Path != in.skill.File && (ext == ".md" || ext == ".mdx" || ext == ".markdown") {
+		ext := strings.ToLower(path.Ext(f.Path))
+		if f.Path != in.skill.File && (ext == ".md" || ext == ".mdx" || ext == ".markdown") {
 			texts = append(texts, f.Path)
 		}
 	}
@@ -117,8 +119,8 @@ func (in *inspector) named(files []pannier.File) map[string]scripts.Reference {
 	return named
 }
 
-// scriptTool returns the tool of a script. Its description is its docstring, its first comment, that of its parser of arguments, or
-// the sentence that names it. Its declaration has the options that its parameters are.
+// scriptTool returns the tool of a script. Its description is its docstring, its first comment, that of its parser of
+// arguments, or the sentence that names it. Its declaration has the options that its parameters are.
 func scriptTool(f scripts.File, sentence string) pannier.Tool {
 	name := path.Base(f.Path)
 	var p pytool.Program
@@ -136,8 +138,8 @@ func scriptTool(f scripts.File, sentence string) pannier.Tool {
 	return t
 }
 
-// nameScripts gives scripts with the same file name different names: the path for all but the first. Files right in scripts/ come
-// first, executable ones before others, then those right in tools/.
+// nameScripts gives scripts with the same file name different names: the path for all but the first. Files right in
+// scripts/ come first, executable ones before others, then those right in tools/.
 func nameScripts(found, functions []pannier.Tool) {
 	taken := map[string]bool{}
 	for _, t := range functions {

@@ -13,10 +13,12 @@ import (
 // option is an argument of a script, as the loader found it.
 type option = pytool.Option
 
-// withArgv returns the tool of the call, with the parameter argv alone if the call has a script's arguments as they are.
+// withArgv returns the tool of the call, with the parameter argv alone if the call has a script's arguments as they
+// are.
 func (c *call) withArgv() *pannier.RuntimeTool {
 	var given map[string]json.RawMessage
-	if c.tool.Kind != pannier.RuntimeScript || json.Unmarshal(c.ToolCall.Arguments, &given) != nil || len(given) != 1 || given["argv"] == nil {
+	if c.tool.Kind != pannier.RuntimeScript || json.Unmarshal(c.ToolCall.Arguments, &given) != nil ||
+		len(given) != 1 || given["argv"] == nil {
 		return &c.tool
 	}
 	tool := c.tool
@@ -24,8 +26,8 @@ func (c *call) withArgv() *pannier.RuntimeTool {
 	return &tool
 }
 
-// commandLine returns the arguments of a script as a runner takes them, `{"argv": […]}`. Arguments by place come before flags,
-// those of a subcommand after its name, and argv is last.
+// commandLine returns the arguments of a script as a runner takes them, `{"argv": […]}`. Arguments by place come
+// before flags, those of a subcommand after its name, and argv is last.
 func commandLine(options []option, arguments json.RawMessage) (json.RawMessage, error) {
 	if len(options) == 0 {
 		return arguments, nil
@@ -37,7 +39,8 @@ func commandLine(options []option, arguments json.RawMessage) (json.RawMessage, 
 	var further []string
 	if raw := given["argv"]; raw != nil {
 		if err := json.Unmarshal(raw, &further); err != nil {
-			return nil, refuse(pannier.ToolArgumentsInvalid, "argv is not a list of texts", "give argv as a list of texts")
+			return nil, refuse(pannier.ToolArgumentsInvalid, "argv is not a list of texts",
+				"give argv as a list of texts")
 		}
 	}
 	command := ""
@@ -45,8 +48,11 @@ func commandLine(options []option, arguments json.RawMessage) (json.RawMessage, 
 		command = textOf(given[options[i].Name])
 	}
 	for name := range given {
-		if name != "argv" && !slices.ContainsFunc(options, func(o option) bool { return o.Name == name && (o.Command == "" || o.Command == command) }) {
-			return nil, refuse(pannier.ToolArgumentsInvalid, fmt.Sprintf("the subcommand %.100q has no argument %.100q", command, name), "leave it out, or name another subcommand")
+		applies := func(o option) bool { return o.Name == name && (o.Command == "" || o.Command == command) }
+		if name != "argv" && !slices.ContainsFunc(options, applies) {
+			return nil, refuse(pannier.ToolArgumentsInvalid,
+				fmt.Sprintf("the subcommand %.100q has no argument %.100q", command, name),
+				"leave it out, or name another subcommand")
 		}
 	}
 	argv := words(options, "", given)

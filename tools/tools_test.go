@@ -265,7 +265,7 @@ func TestListAgrees(t *testing.T) {
 		}
 		return names
 	}
-	if got := strings.Join(callable(), " "); got != "add alone get go-sh read run session" {
+	if got := strings.Join(callable(), " "); got != "add alone fill-py get go-sh read run session" {
 		t.Errorf("allowed: %s", got)
 	}
 	b.linked = true

@@ -77,7 +77,8 @@ func (r *argparse) statement(s []token) {
 		return
 	}
 	for at := range s {
-		if s[at].kind != tokenName || at+1 >= len(s) || !s[at+1].is("(") || s[at+1].skip == 0 || at+1+s[at+1].skip >= len(s) {
+		if s[at].kind != tokenName || at+1 >= len(s) || !s[at+1].is("(") || s[at+1].skip == 0 ||
+			at+1+s[at+1].skip >= len(s) {
 			continue
 		}
 		arguments := split(s[at+2:at+1+s[at+1].skip], ",")
@@ -226,7 +227,8 @@ func (r *argparse) option(arguments [][]token) (o Option, ok bool) {
 			choices = constant
 		}
 		enum := choice(listOf(choices))
-		if enum != nil && len(enum.Enum) > 0 && len(enum.Enum) <= maxParams && (enum.Type == "string") == (element.Type == "string") {
+		if enum != nil && len(enum.Enum) > 0 && len(enum.Enum) <= maxParams &&
+			(enum.Type == "string") == (element.Type == "string") {
 			element.Enum = enum.Enum
 		}
 	}
@@ -311,17 +313,19 @@ func (r *argparse) options() ([]Option, json.RawMessage) {
 	return parametersOf(all)
 }
 
-const argvSchema = `{"type":"array","items":{"type":"string","maxLength":4096},"maxItems":64,"description":"Further arguments of the program, as they are, after the others."}`
+const argvSchema = `{"type":"array","items":{"type":"string","maxLength":4096},"maxItems":64,` +
+	`"description":"Further arguments of the program, as they are, after the others."}`
 
-// parametersOf gives options that differ different names, and returns them with the parameters. Options of subcommands with one
-// name and type share it; of others with one name the first counts.
+// parametersOf gives options that differ different names, and returns them with the parameters. Options of
+// subcommands with one name and type share it; of others with one name the first counts.
 func parametersOf(all []Option) (options []Option, parameters json.RawMessage) {
 	merged := map[string]*schema{}
 	commands := map[string][]string{}
 	var names, required []string
 	for _, o := range all {
 		before, taken := merged[o.Name]
-		if taken && (commands[o.Name] == nil || o.Command == "" || before.Type != o.schema.Type || slices.Contains(commands[o.Name], o.Command)) {
+		if taken && (commands[o.Name] == nil || o.Command == "" || before.Type != o.schema.Type ||
+			slices.Contains(commands[o.Name], o.Command)) {
 			if o.Command == "" || !validName.MatchString(o.Command+"_"+o.Name) {
 				continue
 			}
@@ -349,7 +353,8 @@ func parametersOf(all []Option) (options []Option, parameters json.RawMessage) {
 		s := *merged[name]
 		if of := commands[name]; of != nil {
 			s.Default = nil
-			s.Description = pannier.Truncate(strings.TrimSuffix("For "+strings.Join(of, ", ")+": "+s.Description, ": "), maxDescription)
+			described := strings.TrimSuffix("For "+strings.Join(of, ", ")+": "+s.Description, ": ")
+			s.Description = pannier.Truncate(described, maxDescription)
 		}
 		props = append(props, struct {
 			name string

@@ -11,14 +11,14 @@ import (
 type Program struct {
 	// Docstring is that of the module, Description that of its parser of arguments; each can be empty.
 	Docstring, Description string
-	// Options are the arguments that its parser reads, Parameters a JSON Schema of an object with them; both are empty if none
-	// is known.
+	// Options are the arguments that its parser reads, Parameters a JSON Schema of an object with them; both are
+	// empty if none is known.
 	Options    []Option
 	Parameters json.RawMessage
 }
 
-// ReadProgram reads the text of a program: the arguments of argparse that are written as plain values. What cannot be known without
-// running it is left out.
+// ReadProgram reads the text of a program: the arguments of argparse or click that are written as plain values. What
+// cannot be known without running it is left out.
 func ReadProgram(text []byte) Program {
 	if len(text) > MaxFileBytes || bytes.IndexByte(text, 0) >= 0 {
 		return Program{}
@@ -37,6 +37,8 @@ func ReadProgram(text []byte) Program {
 		}
 		p.Description = r.description
 		p.Options, p.Parameters = r.options()
+	} else if bytes.Contains(text, []byte("click")) {
+		p.Options, p.Parameters = clickOptions(statements)
 	}
 	return p
 }

@@ -70,7 +70,36 @@ func TestProgram(t *testing.T) {
 	}
 }
 
+// TestClick reads the one command of a program with click.
+func TestClick(t *testing.T) {
+	const command = "import click\n@click.command()\n"
+	for text, want := range map[string]string{
+		command + "@click.argument('file', type=click.Path())\n@click.option('--n', '-n', 'number', type=int, default=5, help='How  many')\n@click.option('-f', '--force', is_flag=True)\ndef f(): pass\n":                                                              `"file":{"type":"string"},"number":{"type":"integer","description":"How many","default":5},"force":{"type":"boolean"}},"required":["file"] file number:--n force:--force:switch`,
+		command + "@click.argument('files', nargs=-1)\n@click.option('--to', type=click.Choice(['a', 'b'], case_sensitive=False), required=True)\n@click.option('--tag', multiple=True)\n@click.option('--x/--no-x')\n@click.option('-v', count=True)\ndef f(): pass\n": `"files":{"type":"array","items":{"type":"string"}},"to":{"enum":["a","b"],"type":"string"},"tag":{"type":"array","items":{"type":"string"}},"x":{"type":"boolean"},"v":{"type":"integer"}},"required":["to"] files:list to:--to tag:--tag:repeat x:--x:toggle v:-v:count`,
+		command + "@click.option(name)\ndef f(): pass\n":                                                   " ",
+		"import click\n@click.group()\ndef g(): pass\n@g.command()\n@click.option('--a')\ndef f(): pass\n": " ",
+		command + "@click.option('--a')\ndef f(): pass\n@click.command()\ndef g(): pass\n":                 " ",
+	} {
+		p := pytool.ReadProgram([]byte(text))
+		_, properties, _ := strings.Cut(string(p.Parameters), "after the others.\"},")
+		got := strings.TrimSuffix(properties, `,"additionalProperties":false}`)
+		for _, o := range p.Options {
+			line := o.Name
+			for _, part := range []string{o.Flag, o.Kind} {
+				if part != "" {
+					line += ":" + part
+				}
+			}
+			got += " " + line
+		}
+		if strings.TrimSpace(got) != strings.TrimSpace(want) {
+			t.Errorf("%s: got\n%s, want\n%s", text, got, want)
+		}
+	}
+}
+
 func FuzzProgram(f *testing.F) {
+	f.Add("import click\n@click.command()\n@click.option('--a', type=click.Choice(\ndef")
 	f.Add("p = ArgumentParser(\ns = p.add_subparsers()\nx = s.add_parser('a')\nx.add_argument('b', choices=(1,")
 	f.Fuzz(func(t *testing.T, text string) {
 		p := pytool.ReadProgram([]byte(text))

@@ -40,7 +40,8 @@ func plainText(line string) string {
 func sentenceAround(line string, at int) string {
 	from, to := 0, len(line)
 	for _, m := range sentenceEnd.FindAllStringIndex(line, 100) {
-		if inCode := strings.Count(line[:m[0]], "`")%2 == 1; inCode || listMark.MatchString(line[from:m[1]]+" x") && len(line[from:m[1]]) < 5 {
+		isNumber := len(line[from:m[1]]) < 5 && listMark.MatchString(line[from:m[1]]+" x")
+		if inCode := strings.Count(line[:m[0]], "`")%2 == 1; inCode || isNumber {
 			continue
 		}
 		if m[1] <= at {
@@ -54,15 +55,18 @@ func sentenceAround(line string, at int) string {
 }
 
 var (
-	noise = regexp.MustCompile(`(?i)^(?:\[?TODO\b.*|[-=*#/~_+\s]*|.*-\*-.*|shellcheck\b.*|eslint.*|pylint:.*|ruff:.*|noqa.*|type:.*|mypy:.*|vim?:.*|@ts-.*|` +
-		`.*(?:copyright|spdx-|licen[sc]ed?\b|all rights reserved|elasticsearch b\.?v|contributor).*|requires-python.*|dependencies\s*=.*|` +
+	noise = regexp.MustCompile(`(?i)^(?:\[?TODO\b.*|[-=*#/~_+\s]*|.*-\*-.*|shellcheck\b.*|eslint.*|` +
+		`pylint:.*|ruff:.*|noqa.*|type:.*|mypy:.*|vim?:.*|@ts-.*|` +
+		`.*(?:copyright|spdx-|licen[sc]ed?\b|all rights reserved|elasticsearch b\.?v|contributor).*|` +
+		`requires-python.*|dependencies\s*=.*|` +
 		`@?(?:author|version|file|module|fileoverview|overview|since|date|created)\b[: ].{0,60}|use strict|region.*)$`)
-	usage    = regexp.MustCompile(`(?i)^(?:usage|examples?|options?|arguments?|args|requirements?|dependencies|notes?|prerequisites|\.(?:parameter|example|notes))\b\s*:?`)
+	usage = regexp.MustCompile(`(?i)^(?:usage|examples?|options?|arguments?|args|requirements?|dependencies|notes?|` +
+		`prerequisites|\.(?:parameter|example|notes))\b\s*:?`)
 	starting = regexp.MustCompile(`^\.?(?i:synopsis|description|@fileoverview|@file|@description|@overview)\b[: ]*`)
 )
 
-// Clean returns the first paragraph of a text that describes a script, on one line. It is empty if that says no more than the
-// name of the file.
+// Clean returns the first paragraph of a text that describes a script, on one line. It is empty if that says no more
+// than the name of the file.
 func Clean(text, name string) string {
 	var words []string
 	for line := range strings.Lines(text) {
@@ -88,8 +92,7 @@ func Clean(text, name string) string {
 	}
 	described := strings.Join(strings.Fields(pannier.CleanLine(strings.Join(words, " "))), " ")
 	for _, start := range []string{name, path.Base(name), strings.TrimSuffix(path.Base(name), path.Ext(name))} {
-		if rest, ok := strings.CutPrefix(described, start); ok && strings.HasPrefix(strings.TrimSpace(rest), "-") ||
-			ok && strings.HasPrefix(rest, ":") || ok && strings.HasPrefix(strings.TrimSpace(rest), "—") || ok && strings.HasPrefix(strings.TrimSpace(rest), "–") {
+		if rest, ok := strings.CutPrefix(described, start); ok && afterName.MatchString(rest) {
 			described = strings.TrimLeft(rest, " -:—–")
 		}
 	}
@@ -109,6 +112,8 @@ func endsWord(line string) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r)
 }
 
+var afterName = regexp.MustCompile(`^(?::|\s*[-—–])`)
+
 var notLetters = regexp.MustCompile(`[^\pL\pN]+`)
 
 // saysMore reports whether a description says more than the name of a file.
@@ -116,7 +121,8 @@ func saysMore(described, name string) bool {
 	base := path.Base(name)
 	of := func(text string) string { return strings.ToLower(notLetters.ReplaceAllString(text, "")) }
 	d := of(described)
-	return d != "" && d != of(base) && d != of(strings.TrimSuffix(base, path.Ext(base))) && d != of(name) && strings.Contains(strings.TrimSpace(described), " ")
+	return d != of(base) && d != of(strings.TrimSuffix(base, path.Ext(base))) && d != of(name) &&
+		strings.Contains(strings.TrimSpace(described), " ")
 }
 
 // Comment returns the first comment of a script, cleaned; empty if it has none before its first statement.
@@ -173,8 +179,9 @@ func Comment(name string, text []byte) string {
 			}
 		case l == "":
 			lines = append(lines, "")
-		case l == `'use strict';` || l == `"use strict";` || strings.HasPrefix(strings.ToLower(l), "[cmdletbinding"):
-		case strings.HasPrefix(l, "set -") || strings.HasPrefix(l, "import ") || strings.HasPrefix(l, "from ") || strings.HasPrefix(l, "const ") && strings.Contains(l, "require("):
+		case l == `'use strict';`, l == `"use strict";`, strings.HasPrefix(strings.ToLower(l), "[cmdletbinding"):
+		case strings.HasPrefix(l, "set -"), strings.HasPrefix(l, "import "), strings.HasPrefix(l, "from "),
+			strings.HasPrefix(l, "const ") && strings.Contains(l, "require("):
 			if described := flush(); described != "" {
 				return described
 			}

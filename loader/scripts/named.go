@@ -33,8 +33,8 @@ type reader struct {
 	Place
 	found    []Reference
 	commands int
-	// prose is the last line of text, heading the last heading, comment the last comment in a block, cd the directory that a
-	// block has changed to.
+	// prose is the last line of text, heading the last heading, comment the last comment in a block, cd the directory
+	// that a block has changed to.
 	prose, heading, comment, cd string
 }
 
@@ -43,8 +43,9 @@ var (
 	inlineCode  = regexp.MustCompile("(`+)([^`\n]+)(`+)")
 	headingLine = regexp.MustCompile(`^#{1,6}\s`)
 	// introduces matches lines that only announce a command.
-	introduces = regexp.MustCompile(`(?i)^(?:(?:then|now|next|first|once|after|when)\b[^.:]{0,40}[, ] ?)?(?:run|execute|use|call|or|usage|example)\b.{0,30}:$|^\S+:?$`)
-	hereDoc    = regexp.MustCompile(`<<-?\s*\\?["']?(\w+)["']?`)
+	introduces = regexp.MustCompile(`(?i)^(?:(?:then|now|next|first|once|after|when)\b[^.:]{0,40}[, ] ?)?` +
+		`(?:run|execute|use|call|or|usage|example)\b.{0,30}:$|^\S+:?$`)
+	hereDoc = regexp.MustCompile(`<<-?\s*\\?["']?(\w+)["']?`)
 )
 
 // Named returns the references of a Markdown text to files of the skill, in their order. Commands are read as a shell
@@ -54,7 +55,9 @@ func Named(text string, at Place) []Reference {
 	fence, here, pending := "", "", ""
 	for line := range strings.Lines(strings.ReplaceAll(text, "\r\n", "\n")) {
 		line = strings.TrimRight(line, " \t\n")
-		if m := fenceLine.FindStringSubmatch(line); m != nil && (fence == "" && !strings.Contains(m[2], "`") || fence != "" && strings.HasPrefix(m[1], fence) && strings.TrimSpace(m[2]) == "") {
+		m := fenceLine.FindStringSubmatch(line)
+		if m != nil && (fence == "" && !strings.Contains(m[2], "`") ||
+			fence != "" && strings.HasPrefix(m[1], fence) && strings.TrimSpace(m[2]) == "") {
 			if fence == "" {
 				fence = m[1]
 			} else {
@@ -142,12 +145,15 @@ func (r *reader) shell(line, sentence string, block bool) {
 }
 
 var (
-	assignment   = regexp.MustCompile(`^\w+=`)
-	interpreter  = regexp.MustCompile(`^(?:python[\d.]*|py|node|nodejs|bash|sh|zsh|dash|ruby|perl|pwsh|powershell(?:\.exe)?|deno|bun|tsx|ts-node)$`)
-	wrapper      = regexp.MustCompile(`^(?:sudo|time|nohup|env|exec|command|npx|bunx|uvx|uv|poetry|pipenv|pdm|hatch|pnpm|yarn|xvfb-run|timeout)$`)
+	assignment  = regexp.MustCompile(`^\w+=`)
+	interpreter = regexp.MustCompile(`^(?:python[\d.]*|py|node|nodejs|bash|sh|zsh|dash|ruby|perl|pwsh|` +
+		`powershell(?:\.exe)?|deno|bun|tsx|ts-node)$`)
+	wrapper = regexp.MustCompile(`^(?:sudo|time|nohup|env|exec|command|npx|bunx|uvx|uv|poetry|pipenv|pdm|hatch|` +
+		`pnpm|yarn|xvfb-run|timeout)$`)
 	wrappedWords = regexp.MustCompile(`^(?:run|exec|dlx|\d+[smh]?)$`)
 	// takesValue matches options of interpreters and of what starts them whose value is the next word.
-	takesValue = regexp.MustCompile(`^(?:-[WXrp]|--(?:require|import|loader|with|with-requirements|python|from|project|directory|extra|group|env-file|executionpolicy))$`)
+	takesValue = regexp.MustCompile(`^(?:-[WXrp]|--(?:require|import|loader|with|with-requirements|python|from|` +
+		`project|directory|extra|group|env-file|executionpolicy))$`)
 )
 
 // command reads the words of one command.
@@ -169,7 +175,8 @@ func (r *reader) command(words []string, sentence string, block bool) {
 		word := words[i]
 		name := path.Base(word)
 		switch {
-		case !runs && (wrapper.MatchString(name) || wrappedWords.MatchString(word) && i > 0 || assignment.MatchString(word)):
+		case !runs && (wrapper.MatchString(name) || wrappedWords.MatchString(word) && i > 0 ||
+			assignment.MatchString(word)):
 			// `uv run` starts a script without naming an interpreter
 			runs = runs || name == "run" && i > 0
 			continue
@@ -193,7 +200,7 @@ func (r *reader) command(words []string, sentence string, block bool) {
 			file = "scripts/" + word
 		}
 		if ok {
-			explicit := strings.HasPrefix(word, "./") || strings.HasPrefix(word, "$") || strings.HasPrefix(word, "{") || strings.HasPrefix(word, "<")
+			explicit := strings.HasPrefix(word, "./") || strings.ContainsAny(word[:1], "${<")
 			r.add(Reference{Path: file, Run: runs || explicit || len(words) > 1 && !block, Sentence: sentence})
 		}
 		return
@@ -223,9 +230,9 @@ var (
 	pluginRoot  = regexp.MustCompile(`(?i)^\S*(?:plugin|repo|project|workspace|home)`)
 )
 
-// resolve returns the file of the skill that a word of a command names. A path through a variable counts below the skill
-// unless the variable is of something larger. Other paths count below the skill, below the Markdown file or where the block
-// has changed to, or behind the name of the skill's directory.
+// resolve returns the file of the skill that a word of a command names. A path through a variable counts below the
+// skill unless the variable is of something larger. Other paths count below the skill, below the Markdown file or
+// where the block has changed to, or behind the name of the skill's directory.
 func (r *reader) resolve(word string) (string, bool) {
 	word = strings.ReplaceAll(word, `\`, "/")
 	if strings.ContainsAny(word, "*?\x00\n") || len(word) > 1024 {

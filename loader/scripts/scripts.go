@@ -1,4 +1,5 @@
-// Package scripts finds out from texts which files of a skill are scripts, and what they are for. It opens and runs nothing.
+// Package scripts finds out from texts which files of a skill are scripts, and what they are for. It opens and runs
+// nothing.
 //
 // A skill names its scripts in the commands of its Markdown files: in fenced blocks, in inline code and after a prompt
 // ([Named]). Other files are judged by their place, their name and their text ([File]).
@@ -25,18 +26,19 @@ var dirs = []string{"scripts", "tools"}
 func IsRightInDir(name string) bool { return slices.Contains(dirs, path.Dir(name)) }
 
 // neverDirs are directories of tests, and of files that were generated or come from elsewhere.
-var neverDirs = strings.Fields("test tests __tests__ __mocks__ spec fixtures testdata node_modules bower_components vendor vendored " +
-	"_vendor third_party third-party site-packages venv dist build generated __pycache__ __generated__")
+var neverDirs = strings.Fields("test tests __tests__ __mocks__ spec fixtures testdata node_modules bower_components " +
+	"vendor vendored _vendor third_party third-party site-packages venv dist build generated __pycache__ __generated__")
 
 // neverNames matches the names of tests, of parts of packages, and of generated files.
-var neverNames = regexp.MustCompile(`^(?:__init__\.py|conftest\.py|setup\.py|test_.*\.py|.*_test\.py|test-.*\.(?:js|mjs|ts|sh)|` +
+var neverNames = regexp.MustCompile(`^(?:__init__\.py|conftest\.py|setup\.py|test_.*\.py|.*_test\.py|` +
 	`.*[.](?:test|spec|min|bundle|config|d)\.(?:js|mjs|ts)|.*_pb2(?:_grpc)?\.py)$`)
 
 // data matches the names of documents and data, which are no scripts even if their mode says so.
-var data = regexp.MustCompile(`(?i)\.(?:md|txt|rst|json|jsonl|ya?ml|toml|ini|cfg|csv|tsv|xml|html?|css|svg|png|jpe?g|gif|pdf|lock|sql|docx|xlsx|pptx|zip|gz)$`)
+var data = regexp.MustCompile(`(?i)\.(?:md|txt|rst|json|jsonl|ya?ml|toml|ini|cfg|csv|tsv|xml|html?|css|svg|png|jpe?g|` +
+	`gif|pdf|lock|sql|docx|xlsx|pptx|zip|gz)$`)
 
-// MayBe reports whether a file with a path below the skill can be a script. Files of tests, of packages, and generated or
-// vendored ones cannot.
+// MayBe reports whether a file with a path below the skill can be a script. Files of tests, of packages, and
+// generated or vendored ones cannot.
 func MayBe(name string) bool {
 	parts := strings.Split(name, "/")
 	for _, dir := range parts[:len(parts)-1] {
@@ -61,12 +63,15 @@ type File struct {
 }
 
 var (
-	// pythonMain and readsArguments match what only programs do, topLevel a statement of Python that does something at once.
+	// pythonMain and readsArguments match what only programs do, topLevel a statement of Python that does something
+	// at once.
 	pythonMain     = regexp.MustCompile(`(?m)^if\s+\(?__name__\s*==`)
-	readsArguments = regexp.MustCompile(`\bsys\.argv\b|\bprocess\.argv\b|\brequire\.main\b|\bimport\.meta\.(?:main|url)\b|\$[1@#]|\bparam\s*\(|\bARGV\b`)
-	topLevel       = regexp.MustCompile(`(?m)^(?:for|while|with)\b|^[\w.]+\(`)
-	server         = regexp.MustCompile(`(?m)^\s*(?:from mcp\.server|from fastmcp|import fastmcp)\b|^[^#\n]*\bFastMCP\(|@modelcontextprotocol/sdk/server|^\s*@mcp\.tool\b`)
-	generated      = regexp.MustCompile(`(?im)^(?:#|//|\s?\*).*(?:@generated\b|code generated .*do not edit)`)
+	readsArguments = regexp.MustCompile(`\bsys\.argv\b|\bprocess\.argv\b|\brequire\.main\b|` +
+		`\bimport\.meta\.(?:main|url)\b|\$[1@#]|\bparam\s*\(|\bARGV\b`)
+	topLevel = regexp.MustCompile(`(?m)^(?:for|while|with)\b|^[\w.]+\(`)
+	server   = regexp.MustCompile(`(?m)^\s*(?:from mcp\.server|from fastmcp|import fastmcp)\b|` +
+		`^[^#\n]*\bFastMCP\(|@modelcontextprotocol/sdk/server|^\s*@mcp\.tool\b`)
+	generated = regexp.MustCompile(`(?im)^(?:#|//|\s?\*).*(?:@generated\b|code generated .*do not edit)`)
 )
 
 // IsScript reports whether a file is a program to call. Modules that other files import, servers, generated files and
@@ -104,7 +109,8 @@ func (f *File) IsScript() bool {
 }
 
 var imports = map[string]*regexp.Regexp{
-	".py": regexp.MustCompile(`(?m)^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+\(?([\w, \t]*)|import[ \t]+([\w., \t]+))`),
+	".py": regexp.MustCompile(`(?m)^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+\(?([\w, \t]*)|` +
+		`import[ \t]+([\w., \t]+))`),
 	".js": regexp.MustCompile(`(?:\bfrom|\brequire\(|\bimport\(|\bimport)\s*['"](\.[^'"\n]+)['"]`),
 	".sh": regexp.MustCompile(`(?m)^[ \t]*(?:source|\.)[ \t]+["']?([^\n;&|]+)`),
 	".rb": regexp.MustCompile(`(?m)^[ \t]*require_relative[ \t(]+['"]([^'"\n]+)['"]`),
@@ -126,7 +132,8 @@ func Imports(name string, text []byte) []string {
 	var names []string
 	for _, m := range pattern.FindAllSubmatch(text, 1000) {
 		for _, words := range m[1:] {
-			for word := range strings.FieldsFuncSeq(string(words), func(r rune) bool { return strings.ContainsRune(", \t/\"'", r) }) {
+			isSeparator := func(r rune) bool { return strings.ContainsRune(", \t/\"'", r) }
+			for word := range strings.FieldsFuncSeq(string(words), isSeparator) {
 				if ext == ".py" {
 					word = word[strings.LastIndexByte(word, '.')+1:]
 				} else {

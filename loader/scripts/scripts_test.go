@@ -12,7 +12,8 @@ import (
 // named returns what a text names in a skill with some files.
 func named(text string) []string {
 	files := []string{
-		"scripts/fill.py", "scripts/a b.sh", "scripts/it's.sh", "scripts/deep/x.js", "run.sh", "docs/demo.py", "docs/tools/y.rb", "pkg/__main__.py", "data.csv",
+		"scripts/fill.py", "scripts/a b.sh", "scripts/it's.sh", "scripts/deep/x.js", "run.sh", "docs/demo.py",
+		"docs/tools/y.rb", "pkg/__main__.py", "data.csv",
 	}
 	var got []string
 	place := scripts.Place{Folder: "pdf", Dir: "docs", Has: func(name string) bool { return slices.Contains(files, name) }}
@@ -117,6 +118,7 @@ func TestIsScript(t *testing.T) {
 		{scripts.File{Path: "scripts/lib.js", Imported: true}, "export const x = 1", false},
 		{scripts.File{Path: "scripts/a.js"}, "main()", true},
 		{scripts.File{Path: "scripts/a.min.js"}, "main()", false},
+		{scripts.File{Path: "scripts/test-network.sh"}, "#!/bin/sh", true},
 		{scripts.File{Path: "scripts/a"}, "#!/bin/sh", true},
 		{scripts.File{Path: "scripts/a"}, "echo", false},
 		{scripts.File{Path: "scripts/a", Executable: true}, "\x7fELF\x00", true},

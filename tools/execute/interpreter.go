@@ -17,17 +17,19 @@ const maxFirstLine = 512
 
 // interpreters start scripts by extension; the first one that the runner has is used.
 var interpreters = map[string][]string{
-	".py": {"python3"}, ".sh": {"bash", "sh"}, ".bash": {"bash"}, ".js": {"node"}, ".mjs": {"node"}, ".ts": {"node", "tsx", "bun"},
-	".rb": {"ruby"}, ".pl": {"perl"}, ".ps1": {"pwsh"},
+	".py": {"python3"}, ".sh": {"bash", "sh"}, ".bash": {"bash"}, ".js": {"node"}, ".mjs": {"node"},
+	".ts": {"node", "tsx", "bun"}, ".rb": {"ruby"}, ".pl": {"perl"}, ".ps1": {"pwsh"},
 }
 
-// startOf returns the program and the first arguments that start a script of the skill. The kernel starts an executable file
-// whose first line it can read. Others are started by the program that their first line names, or by that of their extension.
+// startOf returns the program and the first arguments that start a script of the skill. The kernel starts an
+// executable file whose first line it can read. Others are started by the program that their first line names, or by
+// that of their extension.
 func (c *call) startOf(script string) ([]string, *pannier.ToolError) {
 	names := interpreters[path.Ext(script)]
 	file := filepath.Join(c.skill, filepath.FromSlash(script))
 	executable := c.has(script, true)
-	missing := toolError(pannier.ToolChanged, fmt.Sprintf("the skill has no executable %.100q", script), "call again after the sidecar has read the skill again")
+	missing := toolError(pannier.ToolChanged, fmt.Sprintf("the skill has no executable %.100q", script),
+		"call again after the sidecar has read the skill again")
 	if !c.has(script, false) {
 		return nil, missing
 	}
@@ -75,8 +77,8 @@ func firstLine(file string) (line string, hashBang bool) {
 	return string(rest), hashBang
 }
 
-// interpreterIn returns the name of the program in a first line, and its arguments. `env` and its options are skipped. A program
-// without a script of its own, such as `uv run`, is not used.
+// interpreterIn returns the name of the program in a first line, and its arguments. `env` and its options are
+// skipped. A program without a script of its own, such as `uv run`, is not used.
 func interpreterIn(line string) (program string, arguments []string) {
 	words := strings.Fields(line)
 	if len(words) > 0 && path.Base(words[0]) == "env" {

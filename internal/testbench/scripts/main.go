@@ -1,5 +1,5 @@
-// Command scripts measures how many scripts of published skills become tools, and with which descriptions and parameters.
-// Every second skill, by path, is for tuning; the others are only reported.
+// Command scripts measures how many scripts of published skills become tools, and with which descriptions and
+// parameters. Every second skill, by path, is for tuning; the others are only reported.
 //
 // The skills are not part of the project: PANNIER_CORPUS_WHOLE names a directory of repositories.
 package main
@@ -49,8 +49,10 @@ func run(misses, list bool) error {
 	}
 	ctx := context.Background()
 	l := loader.New(loader.Options{Rules: pannier.DiscoveryRules{
-		Workspace: filepath.Dir(root), Roots: []pannier.Root{{Path: root, Name: filepath.Base(root), Kind: pannier.SourceWorkspace}},
-		Skip: []string{"node_modules", ".git"}, MaxDepth: 16, MaxDirs: 100_000, MaxSkillBytes: 4 << 20, MaxFrontmatterBytes: 1 << 20,
+		Workspace: filepath.Dir(root),
+		Roots:     []pannier.Root{{Path: root, Name: filepath.Base(root), Kind: pannier.SourceWorkspace}},
+		Skip:      []string{"node_modules", ".git"}, MaxDepth: 16, MaxDirs: 100_000,
+		MaxSkillBytes: 4 << 20, MaxFrontmatterBytes: 1 << 20,
 	}})
 	catalog, err := l.Load(ctx, pannier.Batch{Full: true})
 	if err != nil {
@@ -85,7 +87,9 @@ func run(misses, list bool) error {
 		text string
 		of   func(*tally) (int, int)
 	}{
-		{"skills whose documents name a script: each is a described tool", func(t *tally) (int, int) { return t.found, t.named }},
+		{"skills whose documents name a script: each is a described tool", func(t *tally) (int, int) {
+			return t.found, t.named
+		}},
 		{"scripts that a document names: a described tool", func(t *tally) (int, int) { return t.hits, t.commands }},
 		{"Python files with argparse: typed parameters", func(t *tally) (int, int) { return t.typed, t.argparse }},
 	} {
@@ -96,16 +100,20 @@ func run(misses, list bool) error {
 		}
 		fmt.Println()
 	}
-	fmt.Printf("| skills with scripts; scripts | %d; %d | %d; %d |\n", halves[0].skills, halves[0].scripts, halves[1].skills, halves[1].scripts)
+	tuned, reported := halves[0], halves[1]
+	fmt.Printf("| skills with scripts; scripts | %d; %d | %d; %d |\n",
+		tuned.skills, tuned.scripts, reported.skills, reported.scripts)
 	return nil
 }
 
 var (
-	command = regexp.MustCompile(`(?m)(?:^|[\s\x60;&|(])(?:python3?|node|bash|sh|zsh|ruby|perl|pwsh|bun|bun run|npx tsx|tsx|uv run|uv run python3?|deno run)` +
+	command = regexp.MustCompile(`(?m)(?:^|[\s\x60;&|(])` +
+		`(?:python3?|node|bash|sh|zsh|ruby|perl|pwsh|bun|bun run|npx tsx|tsx|uv run|uv run python3?|deno run)` +
 		`[ \t]+(?:-\S+[ \t]+)*["']?([^\s\x60"'|;&<>()]+\.(?:py|sh|bash|js|mjs|ts|rb|pl|ps1))\b`)
 	// notProgram matches paths of files that are never tools.
-	notProgram = regexp.MustCompile(`(?:^|/)(?:tests?|__tests__|fixtures|vendor|node_modules)/|(?:^|/)(?:__init__|conftest|test_[^/]*|[^/]*_test)\.py$`)
-	variable   = regexp.MustCompile(`^(?:\$\{?\w+\}?|\{\w+\}|<[\w-]+>)/`)
+	notProgram = regexp.MustCompile(`(?:^|/)(?:tests?|__tests__|fixtures|vendor|node_modules)/|` +
+		`(?:^|/)(?:__init__|conftest|test_[^/]*|[^/]*_test)\.py$`)
+	variable = regexp.MustCompile(`^(?:\$\{?\w+\}?|\{\w+\}|<[\w-]+>)/`)
 )
 
 // skill counts one skill, and returns what is missed.
@@ -168,7 +176,8 @@ func (t *tally) skill(dir string, files []pannier.File, tools []pannier.Tool) (m
 	return missed
 }
 
-// resolve returns the file that a path in a command means: below the skill, whatever variable or directory stands before it.
+// resolve returns the file that a path in a command means: below the skill, whatever variable or directory stands
+// before it.
 func resolve(word, folder string, files []pannier.File) string {
 	word = variable.ReplaceAllString(word, "")
 	if _, after, ok := strings.Cut("/"+word, "/"+folder+"/"); ok {
