@@ -117,14 +117,11 @@ func (c *core) scanDirs(ctx context.Context, dirs ...string) (*pannier.Snapshot,
 // serviceOptions returns what decides for a workspace whose state is at hand; the caller adds how it is scanned again.
 func (c *core) serviceOptions() service.Options {
 	o := c.engine.serviceOptions()
-	o.Versions, o.Diff, o.Blocks = c.changes.Versions, c.changes.Diff, c.blocksVersion
+	o.Versions, o.Diff = c.changes.Versions, c.changes.Diff
+	o.Blocks = func(s *pannier.Skill, fingerprint pannier.Digest) bool { // of a version that need not be the present one
+		scanned := c.contents.Scanned(s.Path, fingerprint)
+		return c.settings.Scan == config.ScanEnforce && scanned != nil && scanned.Decision == pannier.ScanBlock
+	}
 	o.Installer, o.Changes, o.Installed, o.Contents = c.changes.Installer, c.changes.Changes, c.stats.installed, c.contents
 	return o
-}
-
-// blocksVersion reports whether the security scan of a version of a skill, which need not be the present one, blocks
-// it.
-func (c *core) blocksVersion(s *pannier.Skill, fingerprint pannier.Digest) bool {
-	scanned := c.contents.Scanned(s.Path, fingerprint)
-	return c.settings.Scan == config.ScanEnforce && scanned != nil && scanned.Decision == pannier.ScanBlock
 }

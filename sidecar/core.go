@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"runtime"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"pannier"
 	"pannier/config"
@@ -21,8 +20,10 @@ import (
 	"pannier/internal/memory"
 	"pannier/publish/answer"
 	"pannier/publish/api"
+	"pannier/publish/rpc"
 	"pannier/publish/turn"
 	"pannier/registry"
+	"pannier/registry/resolve"
 	"pannier/service"
 	"pannier/watcher"
 )
@@ -124,7 +125,7 @@ func newCore(
 		return nil, err
 	}
 	if len(c.platforms.all) > 0 {
-		c.unread = newUnreadable(c.rules)
+		c.unread = &unreadable{roots: c.rules.Roots, read: map[string]bool{}}
 	}
 	if err := c.openChanges(ctx, reg, c.scanDirs); err != nil {
 		return nil, err
@@ -135,7 +136,14 @@ func newCore(
 // handler composes what the socket answers with.
 func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Options) (*api.Handler, error) {
 	so := c.serviceOptions()
-	so.Rescan, so.Emit, so.Audit = c.rescan, c.events.Emit, c.state.changes.Audit
+	so.Emit, so.Audit = c.events.Emit, c.state.changes.Audit
+	so.Rescan = func(ctx context.Context, wait bool) (*pannier.Snapshot, error) {
+		seq := c.requestRescan()
+		if !wait {
+			return c.registry.Current(), nil
+		}
+		return c.registry.Wait(ctx, seq)
+	}
 	so.Logger, so.Registerer = c.log.Named("api"), reg
 	so.Rights = service.Rights{WriteUIDs: c.settings.Socket.WriteUIDs, CallUIDs: c.settings.Tools.CallUIDs}
 	so.Uploads = c.changes.Uploads
@@ -167,7 +175,12 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler, opts Opt
 	for _, p := range c.parts {
 		o.Routes = append(o.Routes, p.Routes...)
 	}
-	o.RPC = c.rpc(o)
+	o.RPC = rpc.NewSkills(rpc.Skills{
+		Service: o.Service, Turns: o.Turns, Shared: o.Shared, WorkspaceID: c.settings.WorkspaceID,
+		Workspace: c.settings.Workspace, MinimumTrust: c.settings.Trust.Minimum, ToolTrust: toolTrust(c.settings.Tools),
+		Rejection: resolve.Rejection, Updated: c.modified, Subscribe: c.registry.Subscribe,
+		MaxConns: api.CapacityNow().WebSockets, Logger: o.Logger, Registerer: o.Registerer,
+	})
 	h := api.New(o)
 	c.memory.OnQuiet = o.Shared.DropLarge
 	return h, nil
@@ -211,9 +224,16 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 	took := now.Sub(start)
 	c.scans.last.Store(&now)
 	c.watcher.Watch(watch)
-	c.watcher.RevisitAt(c.nextWake())
+	wake, due := c.loader.Revisit(), c.workspace.Due() // when a scan is wanted although nothing has changed; zero is never
+	if wake.IsZero() || !due.IsZero() && due.Before(wake) {
+		wake = due
+	}
+	c.watcher.RevisitAt(wake)
 	c.scans.batch.Store(b.Seq)
-	signal(c.scans.done)
+	select {
+	case c.scans.done <- struct{}{}:
+	default: // it has a value already
+	}
 	changed := before == nil || before.Version != after.Version
 	c.scanMetrics.observe(b.Trigger, changed, took, after.Problems)
 	c.stats.reloaded(took)
@@ -294,23 +314,6 @@ func (c *core) fingerprintTouched(ctx context.Context) {
 	}
 }
 
-// signal signals on a channel with room for one.
-func signal(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// nextWake returns when the next scan is wanted although nothing has changed; zero is never.
-func (c *core) nextWake() time.Time {
-	at, due := c.loader.Revisit(), c.workspace.Due()
-	if at.IsZero() || !due.IsZero() && due.Before(at) {
-		return due
-	}
-	return at
-}
-
 // report emits what is new in a snapshot.
 func (c *core) report(before, s *pannier.Snapshot) {
 	update, transitions := registry.Diff(before, s, c.rules), registry.Transitions(before, s)
@@ -338,31 +341,57 @@ func isPassing(update pannier.CatalogUpdated, s *pannier.Snapshot, announced pan
 	return update.Digest == announced || len(s.Held().Deleting) > 0
 }
 
-// isWorkspaceKnown reports whether a snapshot shows all of the workspace that a card describes.
-func isWorkspaceKnown(s *pannier.Snapshot) bool {
-	return !slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool {
-		return p.Code == config.CodeWorkspaceMissing || p.Code == codeCardWithheld || p.Code == codeStateLost
-	})
-}
-
 // offer hands the card of a snapshot to the platforms. While not all is known of the workspace that a card describes,
 // it must not take the place of what the platform holds; nor must one without the skills that are not read yet, where
 // scans are enforced, or one of a first scan that goes on while directories are armed.
 func (c *core) offer(s *pannier.Snapshot) {
-	if !isWorkspaceKnown(s) || !isDone(c.contents.FirstRead()) || !c.watched() {
+	unknown := slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool {
+		return p.Code == config.CodeWorkspaceMissing || p.Code == codeCardWithheld || p.Code == codeStateLost
+	})
+	if unknown || !isDone(c.contents.FirstRead()) || !c.watched() {
 		return
 	}
 	c.platforms.offer(c.cards.get(s))
 }
 
-func newMetricsRegistry(b Build) *prometheus.Registry {
-	reg := prometheus.NewRegistry()
-	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "pannier_build_info", Help: "Always 1; the labels tell which build runs.",
-	}, []string{"version", "goversion"})
-	build.WithLabelValues(b.Version, runtime.Version()).Set(1)
-	reg.MustRegister(
-		build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	)
-	return reg
+// requestRescan asks for a scan of everything, and has the card offered again to platforms that have refused it.
+func (c *core) requestRescan() (seq uint64) {
+	for _, pub := range c.platforms.all {
+		pub.Retry()
+	}
+	return c.watcher.Rescan()
+}
+
+// rescanOnHangup scans everything again at each SIGHUP, and notifies systemd when that begins and ends.
+func (c *core) rescanOnHangup(ctx context.Context, hangups <-chan os.Signal) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+		}
+		c.log.Info("scanning everything again", "cause", "SIGHUP")
+		if c.registry.Current() == nil || !c.watched() { // before the sidecar is ready there is nothing to load again
+			c.requestRescan()
+			continue
+		}
+		done := c.systemd.reloading()
+		if _, err := c.registry.Wait(ctx, c.requestRescan()); err == nil {
+			done()
+		}
+	}
+}
+
+// modified returns when the SKILL.md of a skill was last written, or the directory of one that has none. The zero
+// time is not known.
+func (c *core) modified(s *pannier.Skill) time.Time {
+	path := filepath.FromSlash(s.FilePath())
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(c.settings.Workspace, path)
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }

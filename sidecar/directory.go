@@ -2,7 +2,9 @@ package sidecar
 
 import (
 	"context"
+	"net/url"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -71,7 +73,7 @@ func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) 
 	}
 	rules := h.turnRules()
 	return &Directory{
-		Handler: newDirectoryHandler(api.Options{
+		Handler: newBareHandler(api.Options{
 			Service: decides, Turns: turn.New(turns), Reports: api.Reports{Card: h.card},
 		}),
 		Service: decides, Snapshot: s, Rules: h.rules, Resources: h.loader.Resources, Tools: rules.Tools,
@@ -81,9 +83,11 @@ func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) 
 	}, nil
 }
 
-// newDirectoryHandler returns what answers for a directory. Only a running sidecar has health.
-func newDirectoryHandler(o api.Options) *api.Handler {
-	o.Health = func() pannier.Health { return pannier.Health{} }
+// newBareHandler returns what answers where no core runs: for a directory, which has no health, and during a start.
+func newBareHandler(o api.Options) *api.Handler {
+	if o.Health == nil {
+		o.Health = func() pannier.Health { return pannier.Health{} }
+	}
 	o.RPC = rpc.NewSkills(rpc.Skills{
 		Service: o.Service, Turns: o.Turns, Logger: o.Service.Logger, MaxConns: api.CapacityNow().WebSockets,
 	})
@@ -117,7 +121,7 @@ func ChangeDirectory(
 	so := c.serviceOptions()
 	so.Rescan = func(ctx context.Context, _ bool) (*pannier.Snapshot, error) { return look(ctx) }
 	decides := service.New(so)
-	return newDirectoryHandler(api.Options{
+	return newBareHandler(api.Options{
 		Service: decides, Turns: turn.New(c.turnOptions(decides)), Reports: api.Reports{Card: c.card}, MaxArchiveBytes: s.Install.MaxCompressedBytes,
 	}), func() { state.close(true) }, nil
 }
@@ -127,5 +131,9 @@ func StateDirectory(s config.Settings) string {
 	if s.StateDir == config.StateNone {
 		return ""
 	}
-	return filepath.Join(s.StateDir, directoryName(s.WorkspaceID))
+	name := url.PathEscape(s.WorkspaceID) // whatever is in it
+	if strings.Trim(name, ".") == "" {
+		name = "%" + name // "." and ".." are other directories
+	}
+	return filepath.Join(s.StateDir, name)
 }

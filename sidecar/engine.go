@@ -48,7 +48,9 @@ type engine struct {
 
 // newEngine returns an engine before its first scan. o is what the registry has to know beside its inputs.
 func newEngine(s config.Settings, environ []string, o registry.Options) *engine {
-	judgedBy := newEnvironments(s, environ)
+	judgedBy := &environments{
+		own: OwnEnvironment(environ, s.Environment.Own), file: config.NewEnvironmentReader(s.Environment.File),
+	}
 	o.Inputs.Environment, o.Inputs.Policies.Gateway = judgedBy.effective(), s.Policy.Skills
 	o.Inputs.MinimumTrust = s.Trust.Minimum
 	e := &engine{
@@ -145,15 +147,6 @@ func (e *engine) setContents(found map[string]pannier.Contents) {
 	e.registry.Prepare(
 		func(in *registry.Inputs) { in.Judges = []func() registry.Judge{func() registry.Judge { return judge }} },
 	)
-}
-
-// restartNeeded returns which changes of config.yaml the agent has not taken in.
-func (e *engine) restartNeeded() []pannier.Problem {
-	running, latest := e.running.Load(), e.latest.Load()
-	if running == nil || latest == nil {
-		return nil
-	}
-	return config.RestartNeeded(*running, *latest)
 }
 
 // setEnvironment takes in what the agent put, and returns the snapshot that shows it. An agent reports when it has

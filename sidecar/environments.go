@@ -24,10 +24,6 @@ type environments struct {
 	reported *pannier.Environment // by which skills are judged, as last reported; nil before the first scan
 }
 
-func newEnvironments(s config.Settings, environ []string) *environments {
-	return &environments{own: OwnEnvironment(environ, s.Environment.Own), file: config.NewEnvironmentReader(s.Environment.File)}
-}
-
 // readFile reads the file and returns what is wrong with it, and whether the agent has written it since the last call.
 func (e *environments) readFile() (problems []pannier.Problem, written bool) {
 	found, problems := e.file.Read()
@@ -139,24 +135,20 @@ func OwnEnvironment(environ []string, lenience string) pannier.Environment {
 			e.Env = append(e.Env, name)
 		}
 	}
-	e.Bins = executables(filepath.SplitList(path))
+	e.Bins = []string{}
+	seen := map[fsx.FileID]bool{}
+	for _, dir := range filepath.SplitList(path) {
+		if d, err := fsx.OpenDir(dir); err == nil { // a PATH names directories that are not there; so do shells treat it
+			e.Bins = appendExecutables(e.Bins, d, seen)
+			d.Close()
+		}
+	}
+	slices.Sort(e.Bins)
+	e.Bins = slices.Compact(e.Bins)
 	slices.Sort(e.Env)
 	e.Env = slices.Compact(e.Env)
 	e.Lenient = lenience == "warn" || lenience == "auto" && inContainer(environ)
 	return e
-}
-
-// executables returns the names of the executable files in some directories, sorted.
-func executables(dirs []string) []string {
-	names, seen := []string{}, map[fsx.FileID]bool{}
-	for _, dir := range dirs {
-		if d, err := fsx.OpenDir(dir); err == nil { // a PATH names directories that are not there; so do shells treat it
-			names = appendExecutables(names, d, seen)
-			d.Close()
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // appendExecutables appends the names of the executable files in an open directory, unless the directory was seen before: on

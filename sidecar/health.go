@@ -91,8 +91,10 @@ func (c *core) health() pannier.Health {
 		h.Conditions = append(h.Conditions, condition("socket_lost", pannier.SeverityError, c.settings.Socket.Path, err.Error(),
 			"remove what stands in the way; the sidecar tries again each second, and keeps the connections that it has"))
 	}
-	for _, p := range c.restartNeeded() {
-		h.Conditions = append(h.Conditions, problemCondition(p))
+	if running, latest := c.running.Load(), c.latest.Load(); running != nil && latest != nil {
+		for _, p := range config.RestartNeeded(*running, *latest) {
+			h.Conditions = append(h.Conditions, problemCondition(p))
+		}
 	}
 	h.Conditions = append(h.Conditions, c.state.conditions()...)
 	h.Conditions = append(h.Conditions, c.changes.Conditions()...)
@@ -165,20 +167,6 @@ func problemCondition(p pannier.Problem) pannier.Condition {
 
 // conditionCode returns the code that health has for the code of a problem: underscores instead of dots.
 func conditionCode(problem string) string { return strings.ReplaceAll(problem, ".", "_") }
-
-func pushConditions(push pannier.PushHealth) []pannier.Condition {
-	if push.LastError == "" {
-		return nil
-	}
-	severity := pannier.SeverityWarning
-	if push.Blocked {
-		severity = pannier.SeverityError
-	}
-	return []pannier.Condition{{
-		Code: "push_failing", Severity: severity, Since: push.Since, Subject: push.Platform, Message: push.LastError,
-		Hint: cmp.Or(push.Hint, "the newest card is pushed again until the platform takes it"),
-	}}
-}
 
 func worst(conditions []pannier.Condition) pannier.HealthStatus {
 	status := pannier.HealthOK

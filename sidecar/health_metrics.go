@@ -46,13 +46,13 @@ func (m *healthMetrics) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (m *healthMetrics) Collect(to chan<- prometheus.Metric) {
-	h := m.startup.health()
+	h, c := m.startup.health(), m.startup.core.Load()
 	name := ""
 	if s := m.startup.snapshot(); s != nil {
 		name = plain.Shorten(strings.TrimSpace(pannier.CleanLine(s.Workspace.Name)), maxNameLabel)
 	}
 	to <- prometheus.MustNewConstMetric(m.info, prometheus.GaugeValue, 1, pannier.CleanLine(h.WorkspaceID), name, m.startup.build.Version)
-	to <- prometheus.MustNewConstMetric(m.ready, prometheus.GaugeValue, oneIf(m.startup.ready()))
+	to <- prometheus.MustNewConstMetric(m.ready, prometheus.GaugeValue, oneIf(c != nil && c.registry.Current() != nil && c.isReady()))
 	for _, status := range []pannier.HealthStatus{pannier.HealthOK, pannier.HealthDegraded, pannier.HealthFailing} {
 		to <- prometheus.MustNewConstMetric(m.status, prometheus.GaugeValue, oneIf(h.Status == status), string(status))
 	}

@@ -10,11 +10,11 @@ import (
 // pushInterval is the least time between two pushes of what changed on the disk.
 const pushInterval = time.Second
 
-// pacing decides when the card of what changed on the disk is handed to the platforms. It does no I/O; time is passed in.
+// pusher hands the cards of snapshots to the platforms. It does no I/O; time is passed in.
 //
 // The first change goes out at once when the tree is quiet. Then the intervals grow as long as each push carries several changes:
 // pushInterval, debounce, maxWait. They start again after debounce without a change.
-type pacing struct {
+type pusher struct {
 	debounce, maxWait time.Duration
 
 	pushed  time.Time // when a card was handed over last
@@ -22,43 +22,7 @@ type pacing struct {
 	changed time.Time // when the latest change came
 	first   time.Time // when the first change came that waits
 	waiting int       // changes that wait
-}
 
-// add records a change.
-func (p *pacing) add(now time.Time) {
-	if now.Sub(p.changed) >= p.debounce {
-		p.grown = 0
-	}
-	if p.changed = now; p.waiting == 0 {
-		p.first = now
-	}
-	p.waiting++
-}
-
-// due returns when what waits is handed over, with a tree that is quiet or not.
-func (p *pacing) due(quiet bool) time.Time {
-	at := p.pushed.Add(p.interval())
-	if latest := p.first.Add(p.maxWait); !quiet && at.Before(latest) {
-		return latest
-	}
-	return at
-}
-
-func (p *pacing) interval() time.Duration {
-	return max(pushInterval, [...]time.Duration{0, p.debounce, p.maxWait}[p.grown])
-}
-
-// recordPush records that what waits was handed over.
-func (p *pacing) recordPush(now time.Time) {
-	if p.waiting > 1 {
-		p.grown = min(p.grown+1, 2)
-	}
-	p.pushed, p.waiting = now, 0
-}
-
-// pusher hands the cards of snapshots to the platforms.
-type pusher struct {
-	pacing
 	newest *pannier.Snapshot // whose card waits; nil for none
 	last   pannier.Digest    // of the card that was handed over last
 
@@ -79,7 +43,13 @@ func (p *pusher) put(s *pannier.Snapshot, now time.Time) {
 		p.waiting = 0
 		p.send()
 	default:
-		p.add(now)
+		if now.Sub(p.changed) >= p.debounce {
+			p.grown = 0
+		}
+		if p.changed = now; p.waiting == 0 {
+			p.first = now
+		}
+		p.waiting++
 	}
 }
 
@@ -88,7 +58,10 @@ func (p *pusher) next(now time.Time) time.Time {
 	if p.waiting == 0 {
 		return time.Time{}
 	}
-	due := p.due(p.quiet())
+	due := p.pushed.Add(max(pushInterval, [...]time.Duration{0, p.debounce, p.maxWait}[p.grown]))
+	if latest := p.first.Add(p.maxWait); due.Before(latest) && !p.quiet() {
+		due = latest
+	}
 	if due.After(now) {
 		return due
 	}
@@ -98,8 +71,11 @@ func (p *pusher) next(now time.Time) time.Time {
 
 // flush hands over what waits.
 func (p *pusher) flush(now time.Time) {
+	if p.waiting > 1 {
+		p.grown = min(p.grown+1, 2)
+	}
 	if p.waiting > 0 {
-		p.recordPush(now)
+		p.pushed, p.waiting = now, 0
 	}
 	p.send()
 }
@@ -117,9 +93,9 @@ func (c *core) announce(ctx context.Context) {
 	snapshots, cancel := c.registry.Subscribe()
 	defer cancel()
 	p := &pusher{
-		pacing: pacing{debounce: c.settings.Watch.Debounce, maxWait: c.settings.Watch.MaxWait},
-		card:   func(s *pannier.Snapshot) pannier.Digest { return c.cards.get(s).Digest },
-		offer:  c.offer, quiet: func() bool { return c.watcher.Quiet(c.scans.batch.Load()) },
+		debounce: c.settings.Watch.Debounce, maxWait: c.settings.Watch.MaxWait,
+		card:  func(s *pannier.Snapshot) pannier.Digest { return c.cards.get(s).Digest },
+		offer: c.offer, quiet: func() bool { return c.watcher.Quiet(c.scans.batch.Load()) },
 	}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()

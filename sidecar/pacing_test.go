@@ -27,8 +27,8 @@ func newPushModel() *pushModel {
 	m := &pushModel{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	m.now = m.start
 	m.pusher = pusher{
-		pacing: pacing{debounce: 2 * time.Second, maxWait: 3 * time.Second},
-		card:   func(s *pannier.Snapshot) pannier.Digest { return pannier.Digest{byte(s.Version), byte(s.Version >> 8)} },
+		debounce: 2 * time.Second, maxWait: 3 * time.Second,
+		card: func(s *pannier.Snapshot) pannier.Digest { return pannier.Digest{byte(s.Version), byte(s.Version >> 8)} },
 		offer: func(s *pannier.Snapshot) {
 			m.at, m.carried = append(m.at, m.now.Sub(m.start)), append(m.carried, s.Version)
 		},

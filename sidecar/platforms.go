@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -164,13 +165,6 @@ func (p *publishers) offer(c card.Card) {
 	p.once.Do(func() { close(p.offered) })
 }
 
-// retry sends once more what a platform has refused, because a client asked for a rescan.
-func (p *publishers) retry() {
-	for _, pub := range p.all {
-		pub.Retry()
-	}
-}
-
 // run pushes cards until ctx is done. It begins with the first card of this process: what a process before has left in the
 // outbox may be older, and must not be seen again.
 func (p *publishers) run(ctx context.Context) error {
@@ -199,10 +193,27 @@ func (p *publishers) health() (pushes []pannier.PushHealth, conditions []pannier
 	for _, pub := range p.all {
 		push := pub.Health()
 		pushes = append(pushes, push)
-		conditions = append(conditions, pushConditions(push)...)
+		if push.LastError != "" {
+			severity := pannier.SeverityWarning
+			if push.Blocked {
+				severity = pannier.SeverityError
+			}
+			conditions = append(conditions, pannier.Condition{
+				Code: "push_failing", Severity: severity, Since: push.Since, Subject: push.Platform, Message: push.LastError,
+				Hint: cmp.Or(push.Hint, "the newest card is pushed again until the platform takes it"),
+			})
+		}
 		conditions = append(conditions, pub.Conditions()...)
 		conditions = append(conditions, pub.promoter.Conditions()...)
-		conditions = append(conditions, urlConditions(pub)...)
+		// Platforms take a card without url and route by the url of the agent's registration, so that it is for information;
+		// the embedded platform has no agents that could call this one.
+		if since, lacks := pub.target.LacksURL(); lacks && pub.Name() != EmbeddedPlatform {
+			conditions = append(conditions, pannier.Condition{
+				Code: "card_without_url", Severity: pannier.SeverityInfo, Since: since, Subject: pub.Name(),
+				Message: "the card has no url: agents that read the card cannot call this agent",
+				Hint:    "set --agent-url (agent_url), or have the agent register with a url; the next push keeps that",
+			})
+		}
 	}
 	return pushes, conditions
 }
@@ -214,20 +225,6 @@ func (p *publishers) cards() pannier.CardStatus {
 		status.Platforms = append(status.Platforms, pub.Cards())
 	}
 	return status
-}
-
-// urlConditions reports that a platform has a card without url. Platforms take such a card and route by the url of the agent's
-// registration, so that it is for information; the embedded platform has no agents that could call this one.
-func urlConditions(pub platformPublisher) []pannier.Condition {
-	since, lacks := pub.target.LacksURL()
-	if !lacks || pub.Name() == EmbeddedPlatform {
-		return nil
-	}
-	return []pannier.Condition{{
-		Code: "card_without_url", Severity: pannier.SeverityInfo, Since: since, Subject: pub.Name(),
-		Message: "the card has no url: agents that read the card cannot call this agent",
-		Hint:    "set --agent-url (agent_url), or have the agent register with a url; the next push keeps that",
-	}}
 }
 
 // peers returns those that any platform lists, by the order of the platforms, then by id. Of those with one id the first

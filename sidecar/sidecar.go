@@ -7,11 +7,14 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"pannier/config"
 	"pannier/publish/api"
@@ -130,7 +133,14 @@ func New(o Options) (*Sidecar, error) {
 			}
 		}
 	}
-	reg := newMetricsRegistry(o.Build)
+	reg := prometheus.NewRegistry()
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "pannier_build_info", Help: "Always 1; the labels tell which build runs.",
+	}, []string{"version", "goversion"})
+	build.WithLabelValues(o.Build.Version, runtime.Version()).Set(1)
+	reg.MustRegister(
+		build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
 	s := &Sidecar{Options: o, log: openLog(o.LogTo, reg, o.NewLogger), reg: reg}
 	var err error
 	// Not cancelable: a cancelled listen would be reported as a failure; Run handles its context.
@@ -178,9 +188,7 @@ func checkWorkspace(s config.Settings) error {
 		defer close(answered)
 		info, err = os.Stat(s.Workspace)
 	}()
-	select {
-	case <-answered:
-	case <-time.After(statTimeout):
+	if !within(statTimeout, answered) {
 		return nil
 	}
 	switch {
@@ -218,25 +226,18 @@ func (s *Sidecar) run(ctx context.Context) error {
 	if len(left) > 0 {
 		s.log.Warn("not everything has ended, perhaps because a disk does not answer; ending without it", "left", left, "after", shutdownTimeout)
 	}
-	s.closeState(len(left) == 0)
+	if state := s.state.Load(); state != nil {
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			state.close(len(left) == 0)
+		}()
+		if !within(closeTimeout, closed) {
+			s.log.Warn("state not closed", "error", "the disk does not answer")
+		}
+	}
 	s.log.Info("stopped", "cause", context.Cause(ctx))
 	return err
-}
-
-// closeState closes the state that there is, and does not wait for a disk that does not answer.
-func (s *Sidecar) closeState(clean bool) {
-	state := s.state.Load()
-	if state == nil {
-		return
-	}
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		state.close(clean)
-	}()
-	if !within(closeTimeout, closed) {
-		s.log.Warn("state not closed", "error", "the disk does not answer")
-	}
 }
 
 func (s *Sidecar) start(ctx context.Context) error {
@@ -246,7 +247,10 @@ func (s *Sidecar) start(ctx context.Context) error {
 	}
 	s.state.Store(state)
 	s.tasks.run(ctx, "state", state.watchPlace)
-	to := remote{outbox: state.outbox(), stale: !state.clean}
+	to := remote{stale: !state.clean}
+	if state.dir != "" {
+		to.outbox = filepath.Join(state.dir, "outbox")
+	}
 	if s.Settings.Platforms[0].URL == "" {
 		if to, err = embedPlatform(ctx, s.tasks, s.Settings, s.log); err != nil {
 			return err
@@ -261,7 +265,9 @@ func (s *Sidecar) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.startup.open(c, handler)
+	s.startup.core.Store(c)
+	s.startup.handler.Store(handler)
+	close(s.startup.begun)
 	if tcp := s.listeners.tcp; tcp != nil {
 		s.tasks.run(ctx, "tcp", func(ctx context.Context) error {
 			return api.ServeTCP(ctx, tcp, handler.OverTCP(tcp.tokens.current, tcp.browsers), tcp.log, tcp.run)

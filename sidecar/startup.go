@@ -11,7 +11,6 @@ import (
 	"pannier"
 	"pannier/config"
 	"pannier/publish/api"
-	"pannier/publish/rpc"
 	"pannier/service"
 )
 
@@ -34,26 +33,11 @@ type startupHandler struct {
 func newStartupHandler(s config.Settings, b Build, reg *prometheus.Registry, alive func() error) *startupHandler {
 	h := &startupHandler{settings: s, build: b, begun: make(chan struct{}), metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: nil})}
 	decides := service.New(service.Options{Snapshot: h.snapshot})
-	h.early = api.New(api.Options{
+	h.early = newBareHandler(api.Options{
 		Service: decides, Reports: api.Reports{Health: h.health, Alive: alive}, Metrics: h.metrics,
-		RPC: rpc.NewSkills(rpc.Skills{
-			Service: decides, Logger: decides.Logger, MaxConns: api.CapacityNow().WebSockets,
-		}),
 	})
 	reg.MustRegister(newHealthMetrics(h))
 	return h
-}
-
-// open has a sidecar answer from now on.
-func (s *startupHandler) open(c *core, h *api.Handler) {
-	s.core.Store(c)
-	s.handler.Store(h)
-	close(s.begun)
-}
-
-// ServeHTTP implements [http.Handler].
-func (s *startupHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.choose(r).ServeHTTP(w, r)
 }
 
 // probes is what monitoring asks; see [api.Handler.Probes]. Of requests for metrics, which cost most, it takes a few at one
@@ -79,9 +63,9 @@ func (s *startupHandler) probes() http.Handler {
 	})
 }
 
-// choose returns what answers a request. Before the sidecar is there, that is for health, metrics and probes what it will
-// be later; everything else is as far away as /readyz says.
-func (s *startupHandler) choose(r *http.Request) http.Handler {
+// ServeHTTP implements [http.Handler]. Before the sidecar is there, it answers requests for health, metrics and probes as it
+// will later; everything else is as far away as /readyz says.
+func (s *startupHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/healthz", "/readyz", "/livez": // they answer with the state of now
 	default:
@@ -94,17 +78,16 @@ func (s *startupHandler) choose(r *http.Request) http.Handler {
 		}
 	}
 	if h := s.handler.Load(); h != nil {
-		return h
+		h.ServeHTTP(w, r)
+		return
 	}
 	switch r.URL.Path {
 	case "/healthz", "/readyz", "/livez", "/metrics", "/v1/health":
-		return s.early
+	default:
+		r = r.Clone(r.Context())
+		r.Method, r.URL.Path, r.URL.RawPath, r.URL.RawQuery = http.MethodGet, "/readyz", "", ""
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		later := r.Clone(r.Context())
-		later.Method, later.URL.Path, later.URL.RawPath, later.URL.RawQuery = http.MethodGet, "/readyz", "", ""
-		s.early.ServeHTTP(w, later)
-	})
+	s.early.ServeHTTP(w, r)
 }
 
 // snapshot returns the newest snapshot, nil before the first.
@@ -113,12 +96,6 @@ func (s *startupHandler) snapshot() *pannier.Snapshot {
 		return c.registry.Current()
 	}
 	return nil
-}
-
-// ready reports what /readyz answers.
-func (s *startupHandler) ready() bool {
-	c := s.core.Load()
-	return c != nil && c.registry.Current() != nil && c.isReady()
 }
 
 // health returns what is wrong with the sidecar and the workspace.

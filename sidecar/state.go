@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -148,23 +146,6 @@ func (d *stateDir) inMemory(part, subject string, err error) {
 	d.addCondition(condition(part+"_in_memory", pannier.SeverityWarning, subject,
 		"kept in memory and lost with this process: "+err.Error(),
 		"make it usable or choose another directory with --state-dir, and restart; --state-dir=none keeps the state in memory on purpose"))
-}
-
-// directoryName returns a workspace's id as the name of a directory, whatever is in it.
-func directoryName(id string) string {
-	name := url.PathEscape(id)
-	if strings.Trim(name, ".") == "" {
-		name = "%" + name // "." and ".." are other directories
-	}
-	return name
-}
-
-// outbox is the directory in which cards wait for the platform, empty where they wait in memory.
-func (d *stateDir) outbox() string {
-	if d.dir == "" {
-		return ""
-	}
-	return filepath.Join(d.dir, "outbox")
 }
 
 func (d *stateDir) newEvents(workspaceID string, current func() *pannier.Snapshot) *journal.Queue {

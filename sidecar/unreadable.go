@@ -19,10 +19,6 @@ type unreadable struct {
 	read  map[string]bool // roots that were read, by name
 }
 
-func newUnreadable(rules pannier.DiscoveryRules) *unreadable {
-	return &unreadable{roots: rules.Roots, read: map[string]bool{}}
-}
-
 // problems returns one for each thing that holds the card of a scan back. Nil finds none.
 //
 // They go into the snapshot, so that a card is judged by the scan that it is made of, and the end of a problem is a new
