@@ -72,7 +72,9 @@ func (r *EnvironmentReader) parse(look time.Time) (*pannier.Environment, readSta
 		return nil, readState{}, &p
 	}
 	var env pannier.Environment
-	if err := decodeStrictly(text, &env); err != nil {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&env); err != nil {
 		// The error may repeat a value, so it is not told.
 		p := r.problem(pannier.SeverityError, "syntax", "this is not the JSON that `pannier environment` writes, or has fields that an environment has not", "write it anew with `pannier environment --to`")
 		return nil, readState{}, &p
@@ -90,12 +92,6 @@ func (r *EnvironmentReader) parse(look time.Time) (*pannier.Environment, readSta
 		env.At = look.UTC()
 	}
 	return &env, readStateOf(info, look), nil
-}
-
-func decodeStrictly(text []byte, value any) error {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	return dec.Decode(value)
 }
 
 func (r *EnvironmentReader) problem(severity pannier.Severity, code, message, hint string) pannier.Problem {

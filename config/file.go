@@ -20,7 +20,13 @@ func openSettings(path string) *settingsFile {
 	f := &settingsFile{path: path}
 	text, _, err := readFile(path)
 	if err != nil {
-		f.add(f.unreadable(err))
+		r := refusalOf(err)
+		if errors.Is(err, fs.ErrNotExist) {
+			r = &refusal{
+				message: "the settings file does not exist", hint: "correct --config or PANNIER_CONFIG, or leave it out",
+			}
+		}
+		f.add(&Fault{File: path, Line: r.line, Message: r.message, Hint: r.hint})
 		return f
 	}
 	doc, repeated, err := yamldoc.Parse(text)
@@ -37,14 +43,6 @@ func openSettings(path string) *settingsFile {
 }
 
 func (f *settingsFile) add(fault *Fault) { f.faults = append(f.faults, fault) }
-
-func (f *settingsFile) unreadable(err error) *Fault {
-	if errors.Is(err, fs.ErrNotExist) {
-		return &Fault{File: f.path, Message: "the settings file does not exist", Hint: "correct --config or PANNIER_CONFIG, or leave it out"}
-	}
-	r := refusalOf(err)
-	return &Fault{File: f.path, Line: r.line, Message: r.message, Hint: r.hint}
-}
 
 // syntax takes over a fault of the YAML itself.
 func (f *settingsFile) syntax(fault *yamldoc.Fault) *Fault {

@@ -136,7 +136,10 @@ func parseSkip(name string) (string, *Fault) {
 func parseOrigin(text string) (string, *Fault) {
 	u, err := url.Parse(text)
 	wrong := err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || text != u.Scheme+"://"+u.Host
-	if wrong || strings.ContainsFunc(u.Host, isNotOfOrigins) || strings.HasSuffix(u.Host, ":") {
+	never := func(r rune) bool { // in the host of an origin, which is written into headers
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("-._:[]", r)
+	}
+	if wrong || strings.ContainsFunc(u.Host, never) || strings.HasSuffix(u.Host, ":") {
 		return "", &Fault{Message: shown(text) + " is not an origin", Hint: "write a scheme and a host in small ASCII letters (xn--… for others), such as https://canvas.example, without a path and without *"}
 	}
 	if port := u.Port(); port != "" {
@@ -148,11 +151,6 @@ func parseOrigin(text string) (string, *Fault) {
 		return "", &Fault{Message: shown(text) + " has the usual port of its scheme, which browsers leave out", Hint: "leave :" + usual + " out"}
 	}
 	return text, nil
-}
-
-// isNotOfOrigins reports whether browsers never send a character in the host of an origin. The host is written into headers.
-func isNotOfOrigins(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("-._:[]", r)
 }
 
 func parseUID(text string) (uint32, *Fault) {

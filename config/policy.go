@@ -23,7 +23,15 @@ func readPolicySkills(d *draft, g given) (faults []*Fault) {
 	for _, text := range withoutBlanks(g.texts) {
 		faults = append(faults, d.readSwitchText(g, text)...)
 	}
-	return append(faults, g.pairs("write lines of the form `slug: {enabled: false}`, indented", d.readSwitches)...)
+	hint := "write lines of the form `slug: {enabled: false}`, indented"
+	return append(faults, g.pairs(hint, func(g given, slug string) []*Fault {
+		if fault := checkSlug(g, slug); fault != nil {
+			return []*Fault{fault}
+		}
+		return g.pairs("write {enabled: false}, for example", func(g given, name string) []*Fault {
+			return d.setSwitch(g, slug, name)
+		})
+	})...)
 }
 
 func (d *draft) readSwitchText(g given, text string) []*Fault {
@@ -40,14 +48,6 @@ func (d *draft) readSwitchText(g given, text string) []*Fault {
 		return []*Fault{g.fault(shown(slug+":"+name)+" is there already", "remove one of the two")}
 	}
 	return d.setSwitch(given{name: g.name, texts: []string{value}}, slug, name)
-}
-
-// readSwitches reads the mapping of one skill in the settings file. One that says nothing is none.
-func (d *draft) readSwitches(g given, slug string) []*Fault {
-	if fault := checkSlug(g, slug); fault != nil {
-		return []*Fault{fault}
-	}
-	return g.pairs("write {enabled: false}, for example", func(g given, name string) []*Fault { return d.setSwitch(g, slug, name) })
 }
 
 // setSwitch sets one switch to what g gives. A key without a value leaves it open.

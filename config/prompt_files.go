@@ -105,7 +105,11 @@ func (l *promptLook) found(name string, info fs.FileInfo, err error) {
 	case err != nil:
 		l.add(refused(name, err))
 	case info.Mode().IsRegular() && info.Size() <= maxPromptBytes && l.bytes+info.Size() > maxAllPromptBytes:
-		l.add(refused(name, tooMuch()))
+		l.add(refused(name, &refusal{
+			code:    "too_large",
+			message: fmt.Sprintf("with this file the system prompt has more than %d bytes; it is left out", maxAllPromptBytes),
+			hint:    promptHint,
+		}))
 	default:
 		k := l.file(name, info)
 		if l.add(k); !k.file.Digest.IsZero() {
@@ -187,10 +191,6 @@ func outside() *refusal {
 
 func promptProblem(name string, s pannier.Severity, r *refusal) pannier.Problem {
 	return pannier.Problem{Code: codePromptPrefix + r.code, Severity: s, Path: name, Line: r.line, Message: r.message, Hint: r.hint}
-}
-
-func tooMuch() error {
-	return &refusal{code: "too_large", message: fmt.Sprintf("with this file the system prompt has more than %d bytes; it is left out", maxAllPromptBytes), hint: promptHint}
 }
 
 // names returns the first parts of the paths that the files are found by.

@@ -50,7 +50,15 @@ func (p *workspaceParser) promptFiles(v yamldoc.Value) {
 	switch v.Kind() {
 	case yamldoc.List:
 		for item := range v.Items() {
-			p.promptItem(fmt.Sprintf("%s[%d]", keyPrompts, written), item)
+			field := fmt.Sprintf("%s[%d]", keyPrompts, written)
+			if entry, ok := item.Text(); ok {
+				p.addPrompt(field, item, entry)
+			} else {
+				p.warn(
+					codePromptEntry, field, item, "this is "+item.Kind().String()+", not the name of a file; it is left out",
+					"write the path of a file below the workspace",
+				)
+			}
 			written++
 		}
 	case yamldoc.Text:
@@ -61,15 +69,6 @@ func (p *workspaceParser) promptFiles(v yamldoc.Value) {
 	if written == 0 {
 		p.prompts = defaultPrompts()
 	}
-}
-
-func (p *workspaceParser) promptItem(field string, v yamldoc.Value) {
-	entry, ok := v.Text()
-	if !ok {
-		p.warn(codePromptEntry, field, v, "this is "+v.Kind().String()+", not the name of a file; it is left out", "write the path of a file below the workspace")
-		return
-	}
-	p.addPrompt(field, v, entry)
 }
 
 // promptText reads a text in place of a list, and returns how many files it names.

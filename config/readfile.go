@@ -145,23 +145,16 @@ func checkNUL(text []byte) error {
 }
 
 func checkUTF8(text []byte) error {
-	if at := invalidAt(text); at < len(text) {
-		return &refusal{code: "encoding", line: lineAt(text, at), message: "the file is not valid UTF-8", hint: "save it as plain text in UTF-8"}
+	for at, size := 0, 0; at < len(text); at += size {
+		var r rune
+		if r, size = utf8.DecodeRune(text[at:]); r == utf8.RuneError && size == 1 {
+			return &refusal{
+				code: "encoding", line: lineAt(text, at), message: "the file is not valid UTF-8",
+				hint: "save it as plain text in UTF-8",
+			}
+		}
 	}
 	return nil
-}
-
-// invalidAt returns the offset of the first byte that is not UTF-8.
-func invalidAt(text []byte) int {
-	at := 0
-	for at < len(text) {
-		r, size := utf8.DecodeRune(text[at:])
-		if r == utf8.RuneError && size == 1 {
-			break
-		}
-		at += size
-	}
-	return at
 }
 
 func lineAt(text []byte, at int) int { return bytes.Count(text[:at], []byte("\n")) + 1 }

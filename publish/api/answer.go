@@ -33,12 +33,18 @@ const statusClientClosed = 499
 
 // fail writes an error as a problem (RFC 9457), with what the caller can do about it.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	problem, expected := h.problemOf(r, err)
-	if !expected && r.Context().Err() != nil {
-		w.WriteHeader(statusClientClosed)
-		return
+	var problem pannier.ErrorDocument
+	expected := true
+	if e, ok := errors.AsType[*statusError](err); ok {
+		problem = service.NewProblem(e.status, e.code, e.detail, e.hint)
+	} else {
+		problem, expected = h.Service.Problem(r.URL.EscapedPath(), err)
 	}
 	if !expected {
+		if r.Context().Err() != nil {
+			w.WriteHeader(statusClientClosed)
+			return
+		}
 		problem = h.Service.Unexpected(r.URL.EscapedPath(), err)
 	}
 	doc, _ := json.Marshal(problem)
@@ -49,14 +55,6 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(problem.Status)
 	w.Write(append(doc, '\n'))
-}
-
-// problemOf returns how an error is reported; false of one that is neither a refusal nor expected.
-func (h *Handler) problemOf(r *http.Request, err error) (pannier.ErrorDocument, bool) {
-	if e, ok := errors.AsType[*statusError](err); ok {
-		return service.NewProblem(e.status, e.code, e.detail, e.hint), true
-	}
-	return h.Service.Problem(r.URL.EscapedPath(), err)
 }
 
 // WriteJSON answers a request with a value, and with its ETag where it is a GET.

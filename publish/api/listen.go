@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,37 +78,27 @@ func listen(ctx context.Context, path string, mode fs.FileMode) (*boundSocket, e
 	if err := clearStale(ctx, path); err != nil {
 		return nil, err
 	}
-	config := net.ListenConfig{Control: chmodBeforeBind(mode)}
+	// The socket has its mode before it has a name: the kernel takes over the mode of the descriptor, less the umask, so
+	// the file never has the 0755 that it would have otherwise.
+	config := net.ListenConfig{Control: func(_, _ string, conn syscall.RawConn) error {
+		var err error
+		controlErr := conn.Control(func(fd uintptr) { err = unix.Fchmod(int(fd), uint32(mode.Perm())) })
+		return cmp.Or(controlErr, err)
+	}}
 	ln, err := config.Listen(ctx, "unix", path)
 	if err != nil {
 		return nil, err
 	}
 	socket := &boundSocket{UnixListener: ln.(*net.UnixListener)}
-	if socket.made, err = own(path, mode); err != nil {
+	if err = os.Chmod(path, mode.Perm()); err == nil {
+		socket.made, err = os.Lstat(path)
+	}
+	if err != nil {
 		socket.Close() // which removes the file too
 		return nil, err
 	}
 	socket.SetUnlinkOnClose(false)
 	return socket, nil
-}
-
-// chmodBeforeBind gives the socket its mode before it has a name: the kernel takes over the mode of the descriptor,
-// less the umask, so the file never has the 0755 that it would have otherwise.
-func chmodBeforeBind(mode fs.FileMode) func(string, string, syscall.RawConn) error {
-	return func(_, _ string, conn syscall.RawConn) error {
-		var err error
-		if controlErr := conn.Control(func(fd uintptr) { err = unix.Fchmod(int(fd), uint32(mode.Perm())) }); controlErr != nil {
-			return controlErr
-		}
-		return err
-	}
-}
-
-func own(path string, mode fs.FileMode) (fs.FileInfo, error) {
-	if err := os.Chmod(path, mode.Perm()); err != nil {
-		return nil, err
-	}
-	return os.Lstat(path)
 }
 
 // isAt reports whether the file of the socket is the one with that path. As long as the socket is open, no other file

@@ -54,10 +54,6 @@ func ServeTCP(
 
 type connKey struct{}
 
-func withConn(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(withCaller(ctx, conn), connKey{}, limitedOf(conn))
-}
-
 func serve(
 	ctx context.Context, ln *limitedListener, h http.Handler, log hclog.Logger,
 	run func(*http.Server, net.Listener) error,
@@ -70,9 +66,11 @@ func serve(
 		away.wait(base)
 	}()
 	server := &http.Server{
-		Handler:           ln.closeWhenCrowded(h),
-		BaseContext:       func(net.Listener) context.Context { return requests },
-		ConnContext:       withConn,
+		Handler:     ln.closeWhenCrowded(h),
+		BaseContext: func(net.Listener) context.Context { return requests },
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(withCaller(ctx, conn), connKey{}, limitedOf(conn))
+		},
 		ConnState:         ln.noteState,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,

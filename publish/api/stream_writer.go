@@ -158,7 +158,10 @@ func (q *eventQueue) run() {
 		text := []byte(": ping\n\n")
 		select {
 		case <-q.wake:
-			text, closed, err = q.take()
+			q.mu.Lock()
+			text, closed, err = q.queued, q.closed, q.failed
+			q.queued = nil
+			q.mu.Unlock()
 		case <-ping.C:
 		}
 		if err == nil && len(text) > 0 {
@@ -171,13 +174,6 @@ func (q *eventQueue) run() {
 		q.mu.Unlock()
 		q.failing(err)
 	}
-}
-
-func (q *eventQueue) take() (text []byte, closed bool, err error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	text, q.queued = q.queued, nil
-	return text, q.closed, q.failed
 }
 
 func (q *eventQueue) write(text []byte) error {

@@ -56,7 +56,14 @@ func (t *throttle) fail(address netip.Prefix, now time.Time) time.Duration {
 		f.count = 0
 	}
 	if !known && len(t.failing) >= maxFailing {
-		t.forgetQuietestLocked()
+		var quietest netip.Prefix
+		var last time.Time
+		for other, f := range t.failing {
+			if last.IsZero() || f.last.Before(last) {
+				quietest, last = other, f.last
+			}
+		}
+		delete(t.failing, quietest)
 	}
 	if t.failing == nil {
 		t.failing = map[netip.Prefix]failures{}
@@ -67,17 +74,6 @@ func (t *throttle) fail(address netip.Prefix, now time.Time) time.Duration {
 		return 0
 	}
 	return min(maxDelay, firstDelay<<min(f.count-freeFailures-1, 5))
-}
-
-func (t *throttle) forgetQuietestLocked() {
-	var quietest netip.Prefix
-	var last time.Time
-	for address, f := range t.failing {
-		if last.IsZero() || f.last.Before(last) {
-			quietest, last = address, f.last
-		}
-	}
-	delete(t.failing, quietest)
 }
 
 func (t *throttle) forget(address netip.Prefix) {

@@ -39,17 +39,15 @@ func (c *bodyCache) begin() (pass uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.idle == nil {
-		c.idle = time.AfterFunc(keepBodies, c.drop)
+		c.idle = time.AfterFunc(keepBodies, func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.bodies, c.bytes = nil, 0
+		})
 	}
 	c.idle.Reset(keepBodies)
 	c.pass++
 	return c.pass
-}
-
-func (c *bodyCache) drop() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.bodies, c.bytes = nil, 0
 }
 
 func (c *bodyCache) of(s *pannier.Skill, pass uint64) (pannier.Document, bool) {
@@ -76,7 +74,13 @@ func (c *bodyCache) store(s *pannier.Skill, doc pannier.Document, pass uint64) {
 	defer c.mu.Unlock()
 	size := documentSize(doc)
 	if c.bytes+size > maxKeptBytes && c.swept != pass {
-		c.makeRoomLocked(pass)
+		c.swept = pass
+		for digest, kept := range c.bodies {
+			if kept.pass+1 < pass {
+				delete(c.bodies, digest)
+				c.bytes -= documentSize(kept.doc)
+			}
+		}
 	}
 	if _, there := c.bodies[s.Digest]; there || c.bytes+size > maxKeptBytes {
 		return
@@ -86,16 +90,6 @@ func (c *bodyCache) store(s *pannier.Skill, doc pannier.Document, pass uint64) {
 	}
 	c.bodies[s.Digest] = &cachedBody{pannier.Document{Frontmatter: doc.Frontmatter, Body: doc.Body}, pass}
 	c.bytes += size
-}
-
-func (c *bodyCache) makeRoomLocked(pass uint64) {
-	c.swept = pass
-	for digest, kept := range c.bodies {
-		if kept.pass+1 < pass {
-			delete(c.bodies, digest)
-			c.bytes -= documentSize(kept.doc)
-		}
-	}
 }
 
 // cacheable reports whether the digest of a skill identifies its text. It does not for a skill that is served as it

@@ -199,16 +199,12 @@ func appendRejected(dst []byte, s *pannier.RejectedSkill) []byte {
 	dst = append(dst, `,"diagnostics":`...)
 	from := len(dst)
 	for i := range s.Diagnostics {
-		dst = appendReason(append(dst, ','), &s.Diagnostics[i])
+		r := &s.Diagnostics[i]
+		dst = answer.AppendString(append(dst, `,{"code":`...), r.Code)
+		dst = answer.AppendString(append(dst, `,"subject":`...), r.Subject)
+		dst = append(answer.AppendString(append(dst, `,"remedy":`...), r.Remedy), '}')
 	}
 	return append(answer.CloseList(dst, from), '}')
-}
-
-func appendReason(dst []byte, r *pannier.Reason) []byte {
-	dst = answer.AppendString(append(dst, `{"code":`...), r.Code)
-	dst = answer.AppendString(append(dst, `,"subject":`...), r.Subject)
-	dst = answer.AppendString(append(dst, `,"remedy":`...), r.Remedy)
-	return append(dst, '}')
 }
 
 func appendSection(dst []byte, s *prompt.Section) []byte {

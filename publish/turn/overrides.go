@@ -3,24 +3,11 @@ package turn
 import (
 	"encoding/json"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"pannier"
 )
 
 // maxTurnOverrides counts the events skill_override of one turn.
 const maxTurnOverrides = 64
-
-func newOverrides() *prometheus.CounterVec {
-	v := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "pannier_overrides_total",
-		Help: "Overrides that the chosen skills of turns proposed, by what became of them.",
-	}, []string{"decision"})
-	for _, decision := range []string{pannier.OverrideSuggested, pannier.OverrideApplied, pannier.OverrideRefused} {
-		v.WithLabelValues(decision)
-	}
-	return v
-}
 
 // overrides returns what became of each override that a skill of the turn proposed, in their order.
 func (a *Answer) overrides() (all []pannier.SkillOverride) {

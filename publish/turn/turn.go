@@ -74,10 +74,16 @@ func New(o Options) *Turns {
 		recorded: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pannier_turns_total", Help: "Turns that were answered, by whether their events were recorded.",
 		}, []string{"recorded"}),
-		overrides: newOverrides(),
+		overrides: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pannier_overrides_total",
+			Help: "Overrides that the chosen skills of turns proposed, by what became of them.",
+		}, []string{"decision"}),
 	}
 	for _, recorded := range []bool{true, false} {
 		t.recorded.WithLabelValues(strconv.FormatBool(recorded))
+	}
+	for _, decision := range []string{pannier.OverrideSuggested, pannier.OverrideApplied, pannier.OverrideRefused} {
+		t.overrides.WithLabelValues(decision)
 	}
 	if o.Registerer != nil {
 		o.Registerer.MustRegister(t.duration, t.recorded, t.overrides)

@@ -19,7 +19,11 @@ func pathsOf(t pannier.Turn) []string {
 		if len(text) > pannier.MaxPathBytes || !utf8.ValidString(text) {
 			return
 		}
-		if p := relative(clean(text), project); p != "" && !seen[p] {
+		p := clean(text)
+		if rest, ok := strings.CutPrefix(p, strings.TrimSuffix(project, "/")+"/"); ok && project != "" && rest != "" {
+			p = rest
+		}
+		if p != "" && !seen[p] {
 			seen[p] = true
 			found = append(found, p)
 		}
@@ -48,14 +52,6 @@ func clean(text string) string {
 		return ""
 	}
 	return path.Clean(strings.ReplaceAll(text, `\`, "/"))
-}
-
-// relative returns a path as it is seen from a directory, as it is where it does not lie below that.
-func relative(p, dir string) string {
-	if rest, ok := strings.CutPrefix(p, strings.TrimSuffix(dir, "/")+"/"); ok && dir != "" && rest != "" {
-		return rest
-	}
-	return p
 }
 
 // pathWord returns the path that a word of a text is, empty where it is none.
@@ -167,14 +163,11 @@ func looksLikePath(word string) bool {
 	if dot < 0 {
 		return false
 	}
+	// A file ending is a letter, then letters and digits, not many.
 	ending := word[dot+1:]
-	return isEnding(ending) && (len(ending) > 1 || len(word) > 3)
-}
-
-// isEnding reports whether a text can be a file ending: a letter, then letters and digits, not many.
-func isEnding(text string) bool {
 	other := func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	}
-	return text != "" && len(text) <= 12 && !strings.ContainsFunc(text, other) && strings.ContainsFunc(text[:1], unicode.IsLetter)
+	return ending != "" && len(ending) <= 12 && !strings.ContainsFunc(ending, other) &&
+		unicode.IsLetter(rune(ending[0])) && (len(ending) > 1 || len(word) > 3)
 }
