@@ -66,7 +66,7 @@ func (in *inspector) scripts(texts map[string][]byte, functions []pannier.Tool) 
 			found = append(found, scriptTool(file, ref.Sentence))
 		}
 	}
-	nameScripts(found, functions)
+	nameScripts(found, functions, files)
 	return found
 }
 
@@ -138,9 +138,9 @@ func scriptTool(f scripts.File, sentence string) pannier.Tool {
 	return t
 }
 
-// nameScripts gives scripts with the same file name different names: the path for all but the first. Files right in
-// scripts/ come first, executable ones before others, then those right in tools/.
-func nameScripts(found, functions []pannier.Tool) {
+// nameScripts gives scripts with the same file name different names: the path for all but the first. Files right in scripts/
+// come first, executable ones before others, then those right in tools/.
+func nameScripts(found, functions []pannier.Tool, files []pannier.File) {
 	taken := map[string]bool{}
 	for _, t := range functions {
 		taken[pannier.Slugify(t.Name)] = true
@@ -149,8 +149,19 @@ func nameScripts(found, functions []pannier.Tool) {
 	for i := range found {
 		order[i] = &found[i]
 	}
-	rank := func(t *pannier.Tool) int { return slices.Index([]string{toolsDir, "scripts"}, path.Dir(t.Path)) }
-	slices.SortStableFunc(order, func(a, b *pannier.Tool) int { return cmp.Compare(rank(b), rank(a)) })
+	rank := func(t *pannier.Tool) int {
+		inScripts := path.Dir(t.Path) == "scripts"
+		switch {
+		case inScripts && slices.ContainsFunc(files, func(f pannier.File) bool { return f.Path == t.Path && f.Executable }):
+			return 0
+		case inScripts:
+			return 1
+		case path.Dir(t.Path) == toolsDir:
+			return 2
+		}
+		return 3
+	}
+	slices.SortStableFunc(order, func(a, b *pannier.Tool) int { return cmp.Compare(rank(a), rank(b)) })
 	for _, t := range order {
 		if slug := pannier.Slugify(t.Name); taken[slug] {
 			t.Name = t.Path

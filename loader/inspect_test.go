@@ -320,6 +320,28 @@ func TestDeclaredTools(t *testing.T) {
 	}
 }
 
+// TestScriptNames: a script that is executable keeps its name, whatever is found beside it.
+func TestScriptNames(t *testing.T) {
+	root := tree(t)
+	writeSkill(t, root, "a", "---\nname: a\ndescription: d\n---\n`sh deep/run.sh`\n")
+	for _, file := range []string{"deep/run.sh", "scripts/run-sh.sh", "scripts/run.sh", "tools/run_sh"} {
+		putFile(t, filepath.Join(root, "a", file), "#!/bin/sh\n")
+	}
+	putFile(t, filepath.Join(root, "a/scripts/run-sh.pl"), "")
+	executable(t, filepath.Join(root, "a/scripts/run_sh.pl"))
+	var got []string
+	for _, tool := range inspect(t, root).Tools {
+		got = append(got, tool.Path+" "+tool.Name)
+	}
+	want := []string{
+		"deep/run.sh deep/run.sh", "scripts/run-sh.pl scripts/run-sh.pl", "scripts/run-sh.sh run-sh.sh", "scripts/run.sh run.sh",
+		"scripts/run_sh.pl run_sh.pl", "tools/run_sh tools/run_sh",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+}
+
 // TestInspectScripts finds the scripts that documents name, and describes them.
 func TestInspectScripts(t *testing.T) {
 	root := tree(t)
