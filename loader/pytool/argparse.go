@@ -361,14 +361,16 @@ func parametersOf(all []Option) (options []Option, parameters json.RawMessage) {
 			schema
 		}{name, s})
 	}
-	object := encode(struct {
-		Type                 string     `json:"type"`
-		Properties           properties `json:"properties"`
-		Required             []string   `json:"required,omitempty"`
-		AdditionalProperties bool       `json:"additionalProperties"`
-	}{"object", props, slices.Compact(slices.Sorted(slices.Values(required))), false})
-	at := strings.Index(string(object), `{"type":"object","properties":{`) + len(`{"type":"object","properties":{`)
-	return options, json.RawMessage(string(object[:at]) + `"argv":` + argvSchema + "," + string(object[at:]))
+	list := encode(props)
+	return options, encode(struct {
+		Type                 string          `json:"type"`
+		Properties           json.RawMessage `json:"properties"`
+		Required             []string        `json:"required,omitempty"`
+		AdditionalProperties bool            `json:"additionalProperties"`
+	}{
+		"object", json.RawMessage(string(list[:len(list)-1]) + `,"argv":` + argvSchema + "}"),
+		slices.Compact(slices.Sorted(slices.Values(required))), false,
+	})
 }
 
 // listOf returns the elements of a list, a tuple or a set of tokens.

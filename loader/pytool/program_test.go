@@ -81,8 +81,10 @@ func TestClick(t *testing.T) {
 		command + "@click.option('--a')\ndef f(): pass\n@click.command()\ndef g(): pass\n":                 " ",
 	} {
 		p := pytool.ReadProgram([]byte(text))
-		_, properties, _ := strings.Cut(string(p.Parameters), "after the others.\"},")
-		got := strings.TrimSuffix(properties, `,"additionalProperties":false}`)
+		_, got, _ := strings.Cut(string(p.Parameters), `"properties":{`)
+		got, required, _ := strings.Cut(got, `,"argv":`)
+		_, required, _ = strings.Cut(required, `others."}`)
+		got += strings.TrimSuffix(required, `,"additionalProperties":false}`)
 		for _, o := range p.Options {
 			line := o.Name
 			for _, part := range []string{o.Flag, o.Kind} {

@@ -191,7 +191,7 @@ func (r *reader) command(words []string, sentence string, block bool) {
 		case takesValue.MatchString(strings.ToLower(word)) || takesValue.MatchString(word):
 			i++
 			continue
-		case strings.HasPrefix(word, "-"), word == "run" && runs:
+		case word == "", strings.HasPrefix(word, "-"), word == "run" && runs:
 			continue
 		}
 		file, ok := r.resolve(word)

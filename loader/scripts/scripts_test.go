@@ -177,6 +177,7 @@ func TestComment(t *testing.T) {
 
 func FuzzNamed(f *testing.F) {
 	f.Add("```\npython 'scripts/fill.py' <<X && $(a\n")
+	f.Add("`\"`00")
 	f.Add("`a` | ``b` ``` \\")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, ref := range scripts.Named(text, scripts.Place{Folder: "a", Dir: "docs", Has: func(string) bool { return true }}) {
