@@ -411,6 +411,31 @@ func FuzzURI(f *testing.F) {
 	})
 }
 
+// TestResultType: without sessions, each result says that it is complete.
+func TestResultType(t *testing.T) {
+	s := newShop(t, "pdf")
+	client := s.serve(t)
+	for name, params := range map[string]string{
+		"tools/list":   "",
+		"tools/call":   `"name":"activate_skill","arguments":{"name":"pdf"},`,
+		"tools/call ":  `"name":"activate_skill","arguments":{"name":"none"},`,
+		"prompts/get":  `"name":"pdf",`,
+		"prompts/list": "",
+	} {
+		method := strings.TrimSpace(name)
+		headers := []string{"MCP-Protocol-Version", stateless, "Mcp-Method", method}
+		if named, _, ok := strings.Cut(strings.TrimPrefix(params, `"name":"`), `"`); ok {
+			headers = append(headers, "Mcp-Name", named)
+		}
+		_, text := post(t, client, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+
+			`"_meta":{"io.modelcontextprotocol/protocolVersion":"`+stateless+
+			`","io.modelcontextprotocol/clientCapabilities":{}}}}`, headers...)
+		if !strings.Contains(text, `"resultType":"complete"`) {
+			t.Errorf("%s %s: %s", method, params, text)
+		}
+	}
+}
+
 // BenchmarkActivate calls activate_skill of 1,000 skills over a socket.
 func BenchmarkActivate(b *testing.B) {
 	var slugs []string

@@ -26,10 +26,18 @@ func (s *Server) getPrompt(ctx context.Context, params *sdk.GetPromptParams) (sd
 	if err != nil {
 		return nil, err
 	}
-	return &sdk.GetPromptResult{
+	return &promptResult{
+		page:        page{ResultType: resultType(ctx)},
 		Description: v.commands[run.Name].Description,
 		Messages:    []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: run.Text}}},
 	}, nil
+}
+
+// promptResult is the result of a prompt. That of the SDK keeps the type of the result to itself.
+type promptResult struct {
+	page
+	Description string               `json:"description,omitempty"`
+	Messages    []*sdk.PromptMessage `json:"messages"`
 }
 
 // maxChoices is how many values one answer of completion may have.

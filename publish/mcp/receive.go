@@ -103,11 +103,19 @@ type page struct {
 }
 
 func newPage(ctx context.Context) page {
-	if modern, _ := ctx.Value(modernKey{}).(bool); !modern {
+	if resultType(ctx) == "" {
 		return page{}
 	}
 	hint := ttl
-	return page{ResultType: "complete", TTLMs: &hint, CacheScope: cacheScope}
+	return page{ResultType: resultType(ctx), TTLMs: &hint, CacheScope: cacheScope}
+}
+
+// resultType returns what the protocol without sessions calls a result that needs no more of the host; empty in others.
+func resultType(ctx context.Context) string {
+	if modern, _ := ctx.Value(modernKey{}).(bool); modern {
+		return "complete"
+	}
+	return ""
 }
 
 // maxPageBytes bounds the items of one answer. The first one is always there.

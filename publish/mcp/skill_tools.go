@@ -100,7 +100,7 @@ const callMeta = "pannier/call"
 // callSkillTool calls a tool of a skill with the rights of the host. A refusal is a result with an error.
 func (s *Server) callSkillTool(
 	ctx context.Context, req sdk.Request, params *sdk.CallToolParamsRaw,
-) *sdk.CallToolResult {
+) *callResult {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -136,8 +136,8 @@ func (s *Server) callSkillTool(
 }
 
 // shownResult returns a result as hosts get it: the output as text, an error in front of it, and all else beside it.
-func shownResult(result pannier.ToolResult) *sdk.CallToolResult {
-	shown := &sdk.CallToolResult{IsError: !result.OK, Content: []sdk.Content{}}
+func shownResult(result pannier.ToolResult) *callResult {
+	shown := &callResult{IsError: !result.OK, Content: []sdk.Content{}}
 	if e := result.Error; e != nil {
 		why := textOf(&pannier.Refusal{Message: e.Message, Hint: e.Hint})
 		shown.Content = append(shown.Content, &sdk.TextContent{Text: e.Code + ": " + why})

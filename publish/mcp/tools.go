@@ -118,9 +118,9 @@ func (s *Server) callTool(ctx context.Context, req sdk.Request, params *sdk.Call
 	if s.SkillTools && s.Tools && pannier.NamesSkillTool(params.Name) &&
 		(parts >= 2 || len(params.Name) == shortened) {
 		// The service says which tool it is, or why it is none.
-		return s.callSkillTool(ctx, req, params), nil
+		return complete(ctx, s.callSkillTool(ctx, req, params)), nil
 	}
-	call := map[string]func(context.Context, *view, toolArguments) (*sdk.CallToolResult, error){
+	call := map[string]func(context.Context, *view, toolArguments) (*callResult, error){
 		toolActivate: s.activate, toolReadFile: s.readToolFile, toolFind: s.find,
 	}[params.Name]
 	if call == nil || !s.Tools {
@@ -134,7 +134,7 @@ func (s *Server) callTool(ctx context.Context, req sdk.Request, params *sdk.Call
 		dec := json.NewDecoder(bytes.NewReader(params.Arguments))
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(&arguments); err != nil {
-			call = func(context.Context, *view, toolArguments) (*sdk.CallToolResult, error) {
+			call = func(context.Context, *view, toolArguments) (*callResult, error) {
 				return nil, refuse("arguments_invalid", "invalid arguments: "+strings.TrimPrefix(err.Error(), "json: "),
 					"tools/list has their schema")
 			}
@@ -142,12 +142,24 @@ func (s *Server) callTool(ctx context.Context, req sdk.Request, params *sdk.Call
 	}
 	result, err := call(ctx, v, arguments)
 	if refusal, ok := asRefusal(err); ok {
-		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: textOf(refusal)}}}, nil
-	}
-	if err != nil {
+		result = &callResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: textOf(refusal)}}}
+	} else if err != nil {
 		return nil, err
 	}
-	return result, nil
+	return complete(ctx, result), nil
+}
+
+// callResult is the result of a tool. That of the SDK keeps the type of the result to itself.
+type callResult struct {
+	page
+	Content           []sdk.Content   `json:"content"`
+	StructuredContent json.RawMessage `json:"structuredContent,omitempty"`
+	IsError           bool            `json:"isError,omitempty"`
+}
+
+func complete(ctx context.Context, result *callResult) *callResult {
+	result.ResultType = resultType(ctx)
+	return result
 }
 
 // toolSkill returns the skill that a tool names.
@@ -188,7 +200,7 @@ type activation struct {
 	Warnings       []string `json:"warnings,omitempty"`
 }
 
-func (s *Server) activate(ctx context.Context, v *view, a toolArguments) (*sdk.CallToolResult, error) {
+func (s *Server) activate(ctx context.Context, v *view, a toolArguments) (*callResult, error) {
 	e, err := s.toolSkill(v, "name", a.Name)
 	if err != nil {
 		return nil, err
@@ -198,7 +210,7 @@ func (s *Server) activate(ctx context.Context, v *view, a toolArguments) (*sdk.C
 		return nil, err
 	}
 	shown, structured := prompt.Activation(content)
-	return &sdk.CallToolResult{
+	return &callResult{
 		Content: []sdk.Content{&sdk.TextContent{Text: shown}},
 		StructuredContent: encode(activation{
 			Name: e.Slug, Instructions: structured.Body, Directory: structured.Directory, Files: structured.Resources,
@@ -207,7 +219,7 @@ func (s *Server) activate(ctx context.Context, v *view, a toolArguments) (*sdk.C
 	}, nil
 }
 
-func (s *Server) readToolFile(ctx context.Context, v *view, a toolArguments) (*sdk.CallToolResult, error) {
+func (s *Server) readToolFile(ctx context.Context, v *view, a toolArguments) (*callResult, error) {
 	if a.Path == "" {
 		return nil, refuse("argument_missing", "the argument path is missing",
 			"give the path of a file below the directory of the skill")
@@ -236,7 +248,7 @@ func (s *Server) readToolFile(ctx context.Context, v *view, a toolArguments) (*s
 	if err != nil {
 		return nil, err
 	}
-	return &sdk.CallToolResult{Content: []sdk.Content{content}}, nil
+	return &callResult{Content: []sdk.Content{content}}, nil
 }
 
 type foundSkill struct {
@@ -245,7 +257,7 @@ type foundSkill struct {
 	Relevance   pannier.Relevance `json:"relevance"`
 }
 
-func (s *Server) find(_ context.Context, v *view, a toolArguments) (*sdk.CallToolResult, error) {
+func (s *Server) find(_ context.Context, v *view, a toolArguments) (*callResult, error) {
 	if strings.TrimSpace(a.Query) == "" {
 		return nil, refuse("argument_missing", "the argument query is missing", "give words that describe the task")
 	}
@@ -264,7 +276,7 @@ func (s *Server) find(_ context.Context, v *view, a toolArguments) (*sdk.CallToo
 	if len(found) == 0 {
 		shown.WriteString("No skill matches. Other words may.")
 	}
-	return &sdk.CallToolResult{
+	return &callResult{
 		Content:           []sdk.Content{&sdk.TextContent{Text: shown.String()}},
 		StructuredContent: encode(result),
 	}, nil
