@@ -221,9 +221,13 @@ func (l *tokenList) read() {
 	var tokens []api.Token
 	if err == nil {
 		now.stamp, now.read = fsx.StampOf(info), time.Now()
-		tokens, err = readTokens(l.path, info)
+		err = errors.New("not a regular file")
 		if info.Mode().IsRegular() {
 			now.mode = info.Mode()
+			var text []byte
+			if text, err = fsx.ReadAtMost(l.path, maxTokenFile); err == nil {
+				tokens, err = api.ParseTokens(text)
+			}
 		}
 	}
 	if err == nil {
@@ -235,22 +239,11 @@ func (l *tokenList) read() {
 	l.newest.Store(&now)
 }
 
-func readTokens(path string, info fs.FileInfo) ([]api.Token, error) {
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
-	text, err := fsx.ReadAtMost(path, maxTokenFile)
-	if err != nil {
-		return nil, err
-	}
-	return api.ParseTokens(text)
-}
-
 func (l *tokenList) conditions() []pannier.Condition {
 	now := l.refresh()
 	var conditions []pannier.Condition
 	add := func(code, message, hint string) {
-		conditions = append(conditions, pannier.Condition{Code: code, Severity: pannier.SeverityWarning, Subject: l.path, Message: message, Hint: hint})
+		conditions = append(conditions, condition(code, pannier.SeverityWarning, l.path, message, hint))
 	}
 	switch {
 	case now.failed != nil:

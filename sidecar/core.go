@@ -63,25 +63,27 @@ type scanProgress struct {
 
 // run runs the parts that the way from the disk to the platforms is made of.
 func (c *core) run(ctx context.Context, all *tasks, hangups <-chan os.Signal) {
-	all.run(ctx, "watcher", c.watcher.Run)
-	all.run(ctx, "batches", func(ctx context.Context) error { c.processBatches(ctx); return nil })
-	all.run(ctx, "recovery", c.changes.Recover)
-	all.run(ctx, "contents", func(ctx context.Context) error { c.contents.Run(ctx); return nil })
-	if c.settings.Scan != config.ScanOff {
-		all.run(ctx, "security scans", func(ctx context.Context) error { c.contents.RunScans(ctx); return nil })
+	endless := func(name string, part func(context.Context)) {
+		all.run(ctx, name, func(ctx context.Context) error { part(ctx); return nil })
 	}
-	all.run(ctx, "hangups", func(ctx context.Context) error { c.rescanOnHangup(ctx, hangups); return nil })
-	all.run(ctx, "touches", func(ctx context.Context) error { c.fingerprintTouched(ctx); return nil })
-	all.run(ctx, "announcements", func(ctx context.Context) error { c.announce(ctx); return nil })
+	all.run(ctx, "watcher", c.watcher.Run)
+	endless("batches", c.processBatches)
+	all.run(ctx, "recovery", c.changes.Recover)
+	endless("contents", c.contents.Run)
+	if c.settings.Scan != config.ScanOff {
+		endless("security scans", c.contents.RunScans)
+	}
+	endless("hangups", func(ctx context.Context) { c.rescanOnHangup(ctx, hangups) })
+	endless("touches", c.fingerprintTouched)
+	endless("announcements", c.announce)
 	all.run(ctx, "uploads", c.changes.ExpireUploads)
-	all.run(ctx, "systemd", func(ctx context.Context) error {
+	endless("systemd", func(ctx context.Context) {
 		c.awaitWatched(ctx)
 		snapshots, cancel := c.registry.Subscribe()
 		defer cancel()
 		c.systemd.follow(ctx, snapshots, c.livenessError)
-		return nil
 	})
-	all.run(ctx, "platforms", c.platforms.run)
+	endless("platforms", c.platforms.run)
 	for _, p := range c.parts {
 		if p.Run != nil {
 			all.run(service.WithModule(ctx, p.name), p.name, p.Run)

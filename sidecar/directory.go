@@ -2,9 +2,6 @@ package sidecar
 
 import (
 	"context"
-	"net/url"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -124,16 +121,4 @@ func ChangeDirectory(
 	return newBareHandler(api.Options{
 		Service: decides, Turns: turn.New(c.turnOptions(decides)), Reports: api.Reports{Card: c.card}, MaxArchiveBytes: s.Install.MaxCompressedBytes,
 	}), func() { state.close(true) }, nil
-}
-
-// StateDirectory returns the directory of the state of a workspace, empty where it is kept in memory.
-func StateDirectory(s config.Settings) string {
-	if s.StateDir == config.StateNone {
-		return ""
-	}
-	name := url.PathEscape(s.WorkspaceID) // whatever is in it
-	if strings.Trim(name, ".") == "" {
-		name = "%" + name // "." and ".." are other directories
-	}
-	return filepath.Join(s.StateDir, name)
 }

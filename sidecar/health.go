@@ -25,6 +25,17 @@ func newHealth(s config.Settings, b Build) pannier.Health {
 	}
 }
 
+// What a start waits for.
+const (
+	notScanned = "the first scan of the workspace has not ended yet"
+	notWatched = "not all directories of the workspace are watched yet"
+)
+
+func startingCondition(s config.Settings, waitsFor string) pannier.Condition {
+	return condition("starting", pannier.SeverityWarning, s.Workspace, waitsFor,
+		"wait a moment; where it does not end, the disk may not answer")
+}
+
 // skillsHealth is what health says of the skills of a snapshot. It is kept, since it takes a walk over all of them.
 type skillsHealth struct {
 	snapshot   *pannier.Snapshot
@@ -156,27 +167,40 @@ func snapshotConditions(s *pannier.Snapshot) []pannier.Condition {
 	return conditions
 }
 
-func condition(code string, severity pannier.Severity, subject, message, hint string) pannier.Condition {
-	return pannier.Condition{Code: code, Severity: severity, Subject: subject, Message: message, Hint: hint}
-}
+// codeLooksOverdue is the code of the condition that /livez says no.
+const codeLooksOverdue = "looks_overdue"
 
-// problemCondition returns a problem as a condition of health.
-func problemCondition(p pannier.Problem) pannier.Condition {
-	return pannier.Condition{Code: conditionCode(p.Code), Severity: p.Severity, Subject: p.Place(), Message: p.Message, Hint: p.Hint}
-}
+// livenessGrace is how much longer than three resyncs a sidecar may go without a scan, so that a slow disk is not taken
+// for a loop that stands.
+const livenessGrace = 30 * time.Second
 
-// conditionCode returns the code that health has for the code of a problem: underscores instead of dots.
-func conditionCode(problem string) string { return strings.ReplaceAll(problem, ".", "_") }
-
-func worst(conditions []pannier.Condition) pannier.HealthStatus {
-	status := pannier.HealthOK
-	for _, c := range conditions {
-		switch c.Severity {
-		case pannier.SeverityError:
-			return pannier.HealthFailing
-		case pannier.SeverityWarning:
-			status = pannier.HealthDegraded
-		}
+// scanOverdue returns an error if the loop from the watcher to the registry no longer runs, by the time of the last
+// scan that ended. Each resync leads to a scan, whatever changed, so that without one for long a restart would help.
+// Before the first scan it reports nothing: that is what startup probes ask, and a large workspace may take its time.
+// Without resyncs a missing scan means nothing either.
+func scanOverdue(now, last time.Time, resync time.Duration) error {
+	if resync == 0 || last.IsZero() {
+		return nil
 	}
-	return status
+	if silence := now.Sub(last); (silence-livenessGrace)/3 > resync {
+		return fmt.Errorf("no scan of the workspace has ended for %s, and one is due every %s", silence.Round(time.Second), resync)
+	}
+	return nil
+}
+
+// livenessError says why a restart would help: the sidecar no longer scans what it watches, or clients find no socket.
+func (c *core) livenessError() error {
+	if err := c.listeners.lost(); err != nil {
+		return err
+	}
+	return c.overdue()
+}
+
+// overdue says whether the sidecar still scans what it watches.
+func (c *core) overdue() error {
+	var last time.Time
+	if at := c.scans.last.Load(); at != nil && c.watched() {
+		last = *at
+	}
+	return scanOverdue(time.Now(), last, c.settings.Watch.Resync)
 }

@@ -17,44 +17,38 @@ var alerted = []string{
 // maxNameLabel is how much of the name in config.yaml is in the metrics.
 const maxNameLabel = 100
 
-// healthMetrics export health to Prometheus, as it is at the moment of a scrape.
-type healthMetrics struct {
-	startup    *startupHandler
-	info       *prometheus.Desc
-	ready      *prometheus.Desc
-	status     *prometheus.Desc
-	conditions *prometheus.Desc
-}
+var (
+	infoDesc = prometheus.NewDesc("pannier_info", "Always 1; the labels tell which workspace this sidecar serves.",
+		[]string{"workspace_id", "workspace_name", "version"}, nil)
+	readyDesc = prometheus.NewDesc("pannier_ready", "1 once the first scan is served and the workspace is watched.",
+		nil, nil)
+	statusDesc = prometheus.NewDesc("pannier_health_status", "1 for the status of health, 0 for the others.",
+		[]string{"status"}, nil)
+	conditionsDesc = prometheus.NewDesc("pannier_health_conditions", "Conditions of health, by code.",
+		[]string{"code"}, nil)
+)
 
-func newHealthMetrics(f *startupHandler) *healthMetrics {
-	return &healthMetrics{
-		startup:    f,
-		info:       prometheus.NewDesc("pannier_info", "Always 1; the labels tell which workspace this sidecar serves.", []string{"workspace_id", "workspace_name", "version"}, nil),
-		ready:      prometheus.NewDesc("pannier_ready", "1 once the first scan is served and the workspace is watched.", nil, nil),
-		status:     prometheus.NewDesc("pannier_health_status", "1 for the status of health, 0 for the others.", []string{"status"}, nil),
-		conditions: prometheus.NewDesc("pannier_health_conditions", "Conditions of health, by code.", []string{"code"}, nil),
-	}
-}
+// healthMetrics export health to Prometheus, as it is at the moment of a scrape.
+type healthMetrics struct{ *startupHandler }
 
 // Describe implements [prometheus.Collector].
-func (m *healthMetrics) Describe(to chan<- *prometheus.Desc) {
-	to <- m.info
-	to <- m.ready
-	to <- m.status
-	to <- m.conditions
+func (healthMetrics) Describe(to chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{infoDesc, readyDesc, statusDesc, conditionsDesc} {
+		to <- desc
+	}
 }
 
 // Collect implements [prometheus.Collector].
-func (m *healthMetrics) Collect(to chan<- prometheus.Metric) {
-	h, c := m.startup.health(), m.startup.core.Load()
+func (m healthMetrics) Collect(to chan<- prometheus.Metric) {
+	h, c := m.health(), m.core.Load()
 	name := ""
-	if s := m.startup.snapshot(); s != nil {
+	if s := m.snapshot(); s != nil {
 		name = plain.Shorten(strings.TrimSpace(pannier.CleanLine(s.Workspace.Name)), maxNameLabel)
 	}
-	to <- prometheus.MustNewConstMetric(m.info, prometheus.GaugeValue, 1, pannier.CleanLine(h.WorkspaceID), name, m.startup.build.Version)
-	to <- prometheus.MustNewConstMetric(m.ready, prometheus.GaugeValue, oneIf(c != nil && c.registry.Current() != nil && c.isReady()))
+	to <- prometheus.MustNewConstMetric(infoDesc, prometheus.GaugeValue, 1, pannier.CleanLine(h.WorkspaceID), name, m.build.Version)
+	to <- prometheus.MustNewConstMetric(readyDesc, prometheus.GaugeValue, oneIf(c != nil && c.registry.Current() != nil && c.isReady()))
 	for _, status := range []pannier.HealthStatus{pannier.HealthOK, pannier.HealthDegraded, pannier.HealthFailing} {
-		to <- prometheus.MustNewConstMetric(m.status, prometheus.GaugeValue, oneIf(h.Status == status), string(status))
+		to <- prometheus.MustNewConstMetric(statusDesc, prometheus.GaugeValue, oneIf(h.Status == status), string(status))
 	}
 	count := map[string]float64{}
 	for _, name := range alerted {
@@ -64,7 +58,7 @@ func (m *healthMetrics) Collect(to chan<- prometheus.Metric) {
 		count[c.Code]++
 	}
 	for code, n := range count {
-		to <- prometheus.MustNewConstMetric(m.conditions, prometheus.GaugeValue, n, code)
+		to <- prometheus.MustNewConstMetric(conditionsDesc, prometheus.GaugeValue, n, code)
 	}
 }
 

@@ -3,7 +3,6 @@ package sidecar
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"time"
 
@@ -25,21 +24,12 @@ const (
 // parseCache keeps what the loader has parsed for the next process. It may be lost at any time: what it lacks is read
 // from the workspace.
 type parseCache struct {
-	path    string // empty where the state is in memory
+	path    string // empty where nothing is kept: the state is in memory, or nothing names the build
 	inPlace func() error
 	key     string
 	log     hclog.Logger
 	writer  *latest.Writer[*loader.Parsed]
 	written time.Time // when write was last requested; its owner processes batches
-}
-
-func newParseCache(m *stateDir, workspaceID string) *parseCache {
-	c := &parseCache{inPlace: m.store.InPlace, key: parseCacheKey(workspaceID), log: m.log}
-	if m.dir != "" {
-		c.path = filepath.Join(m.dir, parseCacheFile)
-	}
-	c.writer = latest.NewWriter(c.write)
-	return c
 }
 
 // parseCacheKey names everything beside the rules of discovery that a parsed skill depends on: the program, and what
@@ -57,7 +47,7 @@ func parseCacheKey(workspaceID string) string {
 
 // read returns the file of the process before, or nil.
 func (c *parseCache) read() []byte {
-	if c.path == "" || c.key == "" {
+	if c.path == "" {
 		return nil
 	}
 	if st, err := fsx.Lstat(c.path); err != nil || !st.IsRegular() || st.Size > maxParseCache {
@@ -73,7 +63,7 @@ func (c *parseCache) read() []byte {
 
 // keep writes what l has parsed, in the background and now and then. last says that the process ends.
 func (c *parseCache) keep(l *loader.Loader, last bool) {
-	if c.path == "" || c.key == "" || !last && time.Since(c.written) < parseCacheEvery {
+	if c.path == "" || !last && time.Since(c.written) < parseCacheEvery {
 		return
 	}
 	if parsed := l.Parsed(); parsed != nil {

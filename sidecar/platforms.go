@@ -167,10 +167,10 @@ func (p *publishers) offer(c card.Card) {
 
 // run pushes cards until ctx is done. It begins with the first card of this process: what a process before has left in the
 // outbox may be older, and must not be seen again.
-func (p *publishers) run(ctx context.Context) error {
+func (p *publishers) run(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-		return nil
+		return
 	case <-p.offered:
 	}
 	var running sync.WaitGroup
@@ -182,7 +182,6 @@ func (p *publishers) run(ctx context.Context) error {
 	for _, pub := range p.all {
 		pub.target.Close()
 	}
-	return nil
 }
 
 func (p *publishers) health() (pushes []pannier.PushHealth, conditions []pannier.Condition) {

@@ -36,7 +36,7 @@ func newStartupHandler(s config.Settings, b Build, reg *prometheus.Registry, ali
 	h.early = newBareHandler(api.Options{
 		Service: decides, Reports: api.Reports{Health: h.health, Alive: alive}, Metrics: h.metrics,
 	})
-	reg.MustRegister(newHealthMetrics(h))
+	reg.MustRegister(healthMetrics{h})
 	return h
 }
 
@@ -108,17 +108,4 @@ func (s *startupHandler) health() pannier.Health {
 	h.Watch = pannier.WatchHealth{Mode: "degraded", Roots: []string{}, Problem: "watching has not begun"}
 	h.Status = worst(h.Conditions)
 	return h
-}
-
-// What a start waits for.
-const (
-	notScanned = "the first scan of the workspace has not ended yet"
-	notWatched = "not all directories of the workspace are watched yet"
-)
-
-func startingCondition(s config.Settings, waitsFor string) pannier.Condition {
-	return pannier.Condition{
-		Code: "starting", Severity: pannier.SeverityWarning, Subject: s.Workspace,
-		Message: waitsFor, Hint: "wait a moment; where it does not end, the disk may not answer",
-	}
 }

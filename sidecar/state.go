@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"pannier/config"
 	"pannier/contents"
 	"pannier/internal/journal"
+	"pannier/internal/latest"
 	"pannier/internal/state"
 )
 
@@ -75,7 +78,11 @@ func openStateDir(s config.Settings, private bool, open ChangesModule, reg prome
 	}
 	d.versions = openVersions(d.store, d.dir, d.log)
 	d.contents = contents.NewKept(state.Lenient{Guarded: d.store}, d.log)
-	d.parsed = newParseCache(d, s.WorkspaceID)
+	d.parsed = &parseCache{inPlace: d.store.InPlace, key: parseCacheKey(s.WorkspaceID), log: log}
+	if d.dir != "" && d.parsed.key != "" {
+		d.parsed.path = filepath.Join(d.dir, parseCacheFile)
+	}
+	d.parsed.writer = latest.NewWriter(d.parsed.write)
 	d.changes, err = open(StateHost{
 		Dir: d.dir, ReadFrom: d.readFrom, Store: d.store, Logger: log, Inaccessible: gone, Unread: err,
 	})
@@ -146,6 +153,18 @@ func (d *stateDir) inMemory(part, subject string, err error) {
 	d.addCondition(condition(part+"_in_memory", pannier.SeverityWarning, subject,
 		"kept in memory and lost with this process: "+err.Error(),
 		"make it usable or choose another directory with --state-dir, and restart; --state-dir=none keeps the state in memory on purpose"))
+}
+
+// StateDirectory returns the directory of the state of a workspace, empty where it is kept in memory.
+func StateDirectory(s config.Settings) string {
+	if s.StateDir == config.StateNone {
+		return ""
+	}
+	name := url.PathEscape(s.WorkspaceID) // whatever is in it
+	if strings.Trim(name, ".") == "" {
+		name = "%" + name // "." and ".." are other directories
+	}
+	return filepath.Join(s.StateDir, name)
 }
 
 func (d *stateDir) newEvents(workspaceID string, current func() *pannier.Snapshot) *journal.Queue {
