@@ -57,7 +57,7 @@ var toolSettings = []setting{
 	one(setting{key: "tools.enabled", kind: kindBool, fallback: "false"}, "let clients call tools of skills",
 		func(d *draft) *bool { return &d.Tools.Enabled }, parseBool),
 	list(setting{key: "tools.kinds", single: "tools.kind", kind: "kinds", fallback: "shell,http,function_proxy,python"},
-		"kinds of tools that are accepted, separated by commas: shell, http, function_proxy, python, script (executables in scripts/)",
+		"kinds of tools that are accepted, separated by commas: shell, http, function_proxy, python, script (scripts of skills)",
 		texts(func(d *draft) *[]pannier.RuntimeToolKind { return &d.Tools.Kinds }, parseToolKind)),
 	word(setting{key: "tools.trust", kind: "level", told: "verified for programs, community for requests and proxies"},
 		"trust that a skill needs for its tools of every kind: untrusted, community, verified or internal",

@@ -191,17 +191,6 @@ func (r *argparse) option(arguments [][]token) (o Option, ok bool) {
 			o.Flag, o.Name = flag, strings.ReplaceAll(strings.TrimLeft(flag, "-"), "-", "_")
 		}
 	}
-	word := func(name string) string { // the text, or the last part of the name, that is given
-		given, _ := argument(arguments, name, -1)
-		if text, ok := textOf(given); ok {
-			return text
-		}
-		last, rest := lastName(given)
-		if len(rest) > 0 {
-			return ""
-		}
-		return last
-	}
 	if given, ok := argument(arguments, "dest", -1); ok && o.Flag != "" {
 		if o.Name, ok = textOf(given); !ok {
 			return o, false
@@ -210,9 +199,28 @@ func (r *argparse) option(arguments [][]token) (o Option, ok bool) {
 	if o.Name == "argv" {
 		o.Name = "argv_"
 	}
-	if !validName.MatchString(o.Name) || word("help") == "SUPPRESS" {
+	if !validName.MatchString(o.Name) || wordOf(arguments, "help") == "SUPPRESS" {
 		return o, false
 	}
+	ok = r.describe(&o, arguments)
+	return o, ok
+}
+
+// wordOf returns the text of an argument, or the last part of its name.
+func wordOf(arguments [][]token, name string) string {
+	given, _ := argument(arguments, name, -1)
+	if text, ok := textOf(given); ok {
+		return text
+	}
+	if last, rest := lastName(given); len(rest) == 0 {
+		return last
+	}
+	return ""
+}
+
+// describe reads the kind and the schema of an option. It is false for one that only prints something.
+func (r *argparse) describe(o *Option, arguments [][]token) bool {
+	word := func(name string) string { return wordOf(arguments, name) }
 	given, _ := argument(arguments, "help", -1)
 	help, _ := textOf(given)
 	o.required = o.required || word("required") == "True"
@@ -242,7 +250,7 @@ func (r *argparse) option(arguments [][]token) (o Option, ok bool) {
 	case "append", "extend":
 		o.Kind = OptionRepeat
 	case "version", "help":
-		return o, false
+		return false
 	}
 	switch nargs, isGiven := argument(arguments, "nargs", -1); {
 	case !isGiven:
@@ -267,7 +275,7 @@ func (r *argparse) option(arguments [][]token) (o Option, ok bool) {
 	}
 	help = strings.ReplaceAll(strings.Join(strings.Fields(help), " "), "%%", "%")
 	o.schema.Description = pannier.Truncate(help, maxDescription)
-	return o, true
+	return true
 }
 
 // options returns the options of the parser of the program, the one with the most of them, and their parameters.

@@ -27,7 +27,7 @@ type ToolRules struct {
 	Enabled bool
 	// Kinds are the accepted kinds besides scripts; nil is all.
 	Kinds []pannier.RuntimeToolKind
-	// Scripts offers executables in scripts/.
+	// Scripts offers scripts.
 	Scripts bool
 	// Trust returns what the origin of a skill must have for its tools of a kind; nil is [ToolTrust].
 	Trust func(pannier.RuntimeToolKind) pannier.Trust
