@@ -290,9 +290,7 @@ func splitCommands(line string) [][]string {
 		if started && !skip {
 			words = append(words, word.String())
 		}
-		if started {
-			skip = false
-		}
+		skip = skip && !started
 		word.Reset()
 		started = false
 	}
@@ -344,17 +342,12 @@ func splitCommands(line string) [][]string {
 				i++
 			}
 			skip = true
-		case c == '&' || c == ';' || c == '|' || c == '(' && !started || c == ')':
-			if c == '&' && i+1 < len(runes) && runes[i+1] == '>' {
-				continue
-			}
-			if skip && c == '&' {
-				continue
-			}
-			end()
 		case c == '$' && i+1 < len(runes) && runes[i+1] == '(':
-			i++
-			end()
+			endWord() // the parenthesis ends the command
+		case c == '&' || c == ';' || c == '|' || c == '(' && !started || c == ')':
+			if c != '&' || !skip && (i+1 == len(runes) || runes[i+1] != '>') { // `>&` and `&>` redirect
+				end()
+			}
 		default:
 			word.WriteRune(c)
 			started = true
