@@ -48,12 +48,6 @@ func missing() pannier.Problem {
 		"there is no config.yaml: every skill is selected, and the card has default texts", "write one with name, description and skills")
 }
 
-func unreadable(r *refusal) pannier.Problem {
-	p := fileProblem(codePrefix+r.code, pannier.SeverityError, "", r.message, r.hint)
-	p.Line = r.line
-	return p
-}
-
 func syntax(code string, severity pannier.Severity, f yamldoc.Fault) pannier.Problem {
 	p := fileProblem(code, severity, "", f.Message, f.Hint)
 	p.Line, p.Column = f.Line, f.Column

@@ -62,27 +62,25 @@ func (p *workspaceParser) promptFiles(v yamldoc.Value) {
 			written++
 		}
 	case yamldoc.Text:
-		written = p.promptText(v)
+		text, _ := v.Text()
+		if text == "" {
+			break
+		}
+		p.warn(
+			codePromptShape, keyPrompts, v, "this is a text, not a list: it is read as one",
+			"write each file on a line that begins with a dash",
+		)
+		entries := inBrackets(text)
+		for _, entry := range entries[:min(len(entries), yamldoc.MaxNodes)] {
+			p.addPrompt(keyPrompts, v, entry)
+		}
+		written = len(entries)
 	case yamldoc.Map:
 		p.warn(codePromptShape, keyPrompts, v, "this is a mapping, not a list: its default counts", "write each file on a line that begins with a dash")
 	}
 	if written == 0 {
 		p.prompts = defaultPrompts()
 	}
-}
-
-// promptText reads a text in place of a list, and returns how many files it names.
-func (p *workspaceParser) promptText(v yamldoc.Value) int {
-	text, _ := v.Text()
-	if text == "" {
-		return 0
-	}
-	p.warn(codePromptShape, keyPrompts, v, "this is a text, not a list: it is read as one", "write each file on a line that begins with a dash")
-	entries := inBrackets(text)
-	for _, entry := range entries[:min(len(entries), yamldoc.MaxNodes)] {
-		p.addPrompt(keyPrompts, v, entry)
-	}
-	return len(entries)
 }
 
 // addPrompt takes an entry unless it is there already, or leads out of the workspace.

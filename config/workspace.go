@@ -99,7 +99,10 @@ func (r *WorkspaceReader) readConfig(look time.Time) workspaceReading {
 	}
 	r.gone = time.Time{}
 	if err != nil {
-		return r.last(unreadable(refusalOf(err)))
+		refused := refusalOf(err)
+		p := fileProblem(codePrefix+refused.code, pannier.SeverityError, "", refused.message, refused.hint)
+		p.Line = refused.line
+		return r.last(p)
 	}
 	read, problem := parseWorkspace(text)
 	if problem != nil {

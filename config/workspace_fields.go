@@ -104,7 +104,11 @@ func (p *workspaceParser) skills(v yamldoc.Value) {
 		i := 0
 		for item := range v.Items() {
 			field := fmt.Sprintf("%s[%d]", keySkills, i)
-			if entry, ok := skillEntry(item); ok && !isOff(item.Get("enabled")) {
+			name := item
+			if item.Kind() == yamldoc.Map {
+				name = item.Get("name")
+			}
+			if entry, ok := name.Text(); ok && !isOff(item.Get("enabled")) {
 				p.addSkill(field, item, entry)
 			} else if !ok {
 				p.warn(codeSkillsEntry, field, item, "this is "+item.Kind().String()+", not the folder of a skill; it is left out", "write the name of a folder")
@@ -133,14 +137,6 @@ func (p *workspaceParser) skills(v yamldoc.Value) {
 func isOff(v yamldoc.Value) bool {
 	text, _ := v.Text()
 	return slices.Contains([]string{"false", "no", "off"}, strings.ToLower(text))
-}
-
-// skillEntry returns the text of an item, which a mapping has under `name`.
-func skillEntry(item yamldoc.Value) (string, bool) {
-	if item.Kind() == yamldoc.Map {
-		return item.Get("name").Text()
-	}
-	return item.Text()
 }
 
 // skillText reads a text in place of a list: the canvas writes lists as texts in brackets. One without brackets has to be the

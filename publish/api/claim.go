@@ -24,9 +24,16 @@ type claim struct {
 // acquire takes the claim, or fails with [ErrInUse] where another holds it.
 func acquire(name string) (*claim, error) {
 	for {
-		file, err := openLock(name)
-		if errors.Is(err, errGone) {
-			continue
+		// A file that is there keeps its mode: it may be another's.
+		const flags = os.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK
+		file, err := os.OpenFile(name, flags|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			if file, err = os.OpenFile(name, flags, 0); errors.Is(err, fs.ErrNotExist) {
+				continue // its holder has just removed it
+			}
+		} else if err == nil {
+			// The umask may have taken away what the next process needs for finding out that it is locked.
+			err = file.Chmod(0o600)
 		}
 		if err != nil {
 			return nil, err
@@ -44,26 +51,6 @@ func acquire(name string) (*claim, error) {
 		}
 		// The last holder removed the file after it was opened here: the locked file has no name any more.
 	}
-}
-
-// errGone is a file that its holder removed before it could be opened.
-var errGone = errors.New("the file has just been removed")
-
-// openLock makes the file, or opens the one that is there, whose mode stays as it is: it may be another's.
-func openLock(name string) (*os.File, error) {
-	const flags = os.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK
-	file, err := os.OpenFile(name, flags|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		if file, err = os.OpenFile(name, flags, 0); errors.Is(err, fs.ErrNotExist) {
-			err = errGone
-		}
-		return file, err
-	}
-	if err == nil {
-		// The umask may have taken away what the next process needs for finding out that it is locked.
-		err = file.Chmod(0o600)
-	}
-	return file, err
 }
 
 func isSameFile(file *os.File, name string) bool {

@@ -27,34 +27,26 @@ const (
 // The name of the file of a part is its path.
 func packParts(body io.Reader, boundary string) func(io.Writer) error {
 	return func(w io.Writer) error {
-		p := &partPacker{from: multipart.NewReader(body, boundary), to: zip.NewWriter(w)}
-		if err := p.packAll(); err != nil {
-			return partError(err)
+		from, p := multipart.NewReader(body, boundary), &partPacker{to: zip.NewWriter(w)}
+		for {
+			part, err := from.NextRawPart()
+			if errors.Is(err, io.EOF) {
+				return p.to.Close()
+			}
+			if err == nil {
+				err = p.pack(part)
+			}
+			if err != nil {
+				return partError(err)
+			}
 		}
-		return p.to.Close()
 	}
 }
 
 type partPacker struct {
-	from  *multipart.Reader
 	to    *zip.Writer
 	parts int
 	names int
-}
-
-func (p *partPacker) packAll() error {
-	for {
-		part, err := p.from.NextRawPart()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := p.pack(part); err != nil {
-			return err
-		}
-	}
 }
 
 func (p *partPacker) pack(part *multipart.Part) error {

@@ -116,11 +116,8 @@ var entryFields, fieldNames = func() (fields []entryField, names []string) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[pannier.Entry]()) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name != "" && name != "-" {
-			fields, names = append(
-				fields, entryField{name, f.Index, strings.Contains(options, "omit")},
-			), append(
-				names, name,
-			)
+			fields = append(fields, entryField{name, f.Index, strings.Contains(options, "omit")})
+			names = append(names, name)
 		}
 	}
 	return fields, names
