@@ -91,29 +91,27 @@ func (c *core) run(ctx context.Context, all *tasks, hangups <-chan os.Signal) {
 	}
 }
 
-func newCore(
-	ctx context.Context, opts Options, state *stateDir, to remote, reg prometheus.Registerer, log hclog.Logger,
-) (*core, error) {
-	s := opts.Settings
+func (s *Sidecar) newCore(ctx context.Context, state *stateDir, to remote) (*core, error) {
 	o := state.registryOptions()
-	o.Registerer = reg
+	o.Registerer = s.reg
 	c := &core{
-		engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: state,
-		scanMetrics: newScanMetrics(reg), stats: newStats(),
+		engine: newEngine(s.Settings, s.Environ, o), build: s.Build, private: s.Private, log: s.log, state: state,
+		scanMetrics: newScanMetrics(s.reg), stats: newStats(), listeners: s.listeners,
 	}
 	c.scans.done = make(chan struct{}, 1)
 	memory.Limit()
 	c.loader.Restore(state.parsed.read(), state.parsed.key)
-	if c.private = opts.Private; !c.private { // systemd started the host
-		c.systemd = newSystemdNotifier(log)
+	if !c.private { // systemd started the host
+		c.systemd = newSystemdNotifier(s.log)
 	}
-	c.events = state.newEvents(s.WorkspaceID, c.registry.Current)
+	c.events = state.newEvents(s.Settings.WorkspaceID, c.registry.Current)
 	c.onWorkspaceChange = func(changes pannier.WorkspaceChanged) { c.events.Emit(pannier.EventWorkspaceChanged, changes) }
 	c.onEnvironmentChange = func(env pannier.Environment) { c.events.Emit(pannier.EventEnvironmentChanged, env.Changed()) }
 	var err error
+	watch := s.Settings.Watch
 	c.watcher, err = watcher.New(watcher.Options{
-		Rules: c.rules, Settle: s.Watch.Settle, MaxWait: s.Watch.MaxWait, Resync: s.Watch.Resync, Mode: watcher.Mode(s.Watch.Mode),
-		Logger: log, Registerer: reg,
+		Rules: c.rules, Settle: watch.Settle, MaxWait: watch.MaxWait, Resync: watch.Resync, Mode: watcher.Mode(watch.Mode),
+		Logger: s.log, Registerer: s.reg,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
@@ -122,14 +120,14 @@ func newCore(
 	to.settling = func(offered pannier.Digest) bool {
 		return !c.watcher.Quiet(c.scans.batch.Load()) || c.cards.get(c.registry.Current()).Digest != offered
 	}
-	c.platforms, err = newPublishers(s, to, c.events.Emit, reg, log)
+	c.platforms, err = newPublishers(s.Settings, to, c.events.Emit, s.reg, s.log)
 	if err != nil {
 		return nil, err
 	}
 	if len(c.platforms.all) > 0 {
 		c.unread = &unreadable{roots: c.rules.Roots, read: map[string]bool{}}
 	}
-	if err := c.openChanges(ctx, reg, c.scanDirs); err != nil {
+	if err := c.openChanges(ctx, s.reg, c.scanDirs); err != nil {
 		return nil, err
 	}
 	return c, nil

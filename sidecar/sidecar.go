@@ -256,11 +256,10 @@ func (s *Sidecar) start(ctx context.Context) error {
 			return err
 		}
 	}
-	c, err := newCore(ctx, s.Options, state, to, s.reg, s.log)
+	c, err := s.newCore(ctx, state, to)
 	if err != nil {
 		return err
 	}
-	c.listeners = s.listeners
 	handler, err := c.handler(s.reg, s.startup.metrics, s.Options)
 	if err != nil {
 		return err

@@ -86,7 +86,7 @@ func (s *stats) read() pannier.Stats {
 	for at := max(s.started, now-statsMinutes+1); at <= now; at++ {
 		minute := pannier.StatsMinute{At: time.Unix(at*60, 0).UTC()}
 		if m := &s.minutes[at%statsMinutes]; m.minute == at {
-			minute.StatsCounts = m.withTimes(m.reloadTimes)
+			minute.StatsCounts = withTimes(m.StatsCounts, m.reloadTimes)
 			times = append(times, m.reloadTimes...)
 			t := &answer.Totals
 			t.Reloads, t.Pushes, t.PushErrors = t.Reloads+m.Reloads, t.Pushes+m.Pushes, t.PushErrors+m.PushErrors
@@ -94,13 +94,12 @@ func (s *stats) read() pannier.Stats {
 		}
 		answer.Minutes = append(answer.Minutes, minute)
 	}
-	answer.Totals = (&minuteCounts{StatsCounts: answer.Totals}).withTimes(times)
+	answer.Totals = withTimes(answer.Totals, times)
 	return answer
 }
 
-// withTimes returns the counts with the percentiles of durations.
-func (m *minuteCounts) withTimes(times []time.Duration) pannier.StatsCounts {
-	counts := m.StatsCounts
+// withTimes returns counts with the percentiles of durations.
+func withTimes(counts pannier.StatsCounts, times []time.Duration) pannier.StatsCounts {
 	if len(times) == 0 {
 		return counts
 	}
