@@ -22,7 +22,7 @@ type Switches struct {
 
 // IsZero reports whether no switch says anything.
 func (s Switches) IsZero() bool {
-	return s.Enabled == nil && s.AllowImplicit == nil && s.Tools == nil && s.Overrides == nil
+	return s == Switches{}
 }
 
 // Equal reports whether both say the same.
@@ -66,11 +66,15 @@ func (t *Toggle) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// apply returns a switch after the change. It shares no pointer with the change, whose maker may use it again.
 func (t Toggle) apply(to *bool) *bool {
-	if !t.Given {
+	switch {
+	case !t.Given:
 		return to
+	case t.To == nil:
+		return nil
 	}
-	return t.To
+	return new(*t.To)
 }
 
 // PolicyChange is what a client wants changed in the workspace layer of one skill. What it leaves out keeps its value
@@ -237,17 +241,10 @@ func (e PolicyEntry) Grants() bool {
 
 // refusals returns the switches that are false.
 func (s Switches) refusals() Switches {
-	if s.Enabled != nil && *s.Enabled {
-		s.Enabled = nil
-	}
-	if s.AllowImplicit != nil && *s.AllowImplicit {
-		s.AllowImplicit = nil
-	}
-	if s.Tools != nil && *s.Tools {
-		s.Tools = nil
-	}
-	if s.Overrides != nil && *s.Overrides {
-		s.Overrides = nil
+	for _, on := range []**bool{&s.Enabled, &s.AllowImplicit, &s.Tools, &s.Overrides} {
+		if *on != nil && **on {
+			*on = nil
+		}
 	}
 	return s
 }

@@ -2,6 +2,10 @@ package pannier_test
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
 	"testing"
 
 	"pannier"
@@ -138,5 +142,59 @@ func TestEntryMovesToAnotherPath(t *testing.T) {
 		if got, err := json.Marshal(before.Change(change, tt.path)); err != nil || string(got) != tt.want {
 			t.Errorf("%s on %s: %s (%v), want %s", tt.change, tt.before, got, err, tt.want)
 		}
+	}
+}
+
+// TestEverySwitch checks that no function on switches leaves one out.
+func TestEverySwitch(t *testing.T) {
+	at := func(slug string) pannier.PolicyKey {
+		return pannier.PolicyKey{Slug: slug, SourceKind: pannier.SourceWorkspace}
+	}
+	kind := reflect.TypeFor[pannier.Switches]()
+	only := func(i int, on bool) (s pannier.Switches) {
+		reflect.ValueOf(&s).Elem().Field(i).Set(reflect.ValueOf(&on))
+		return s
+	}
+	for i := range kind.NumField() {
+		name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
+		t.Run(name, func(t *testing.T) {
+			for _, on := range []bool{true, false} {
+				s := only(i, on)
+				if s.IsZero() || s.Equal(pannier.Switches{}) || s.Equal(only(i, !on)) || !s.Equal(only(i, on)) {
+					t.Errorf("%t: IsZero or Equal leaves it out", on)
+				}
+				var set, remove pannier.PolicyChange
+				err := json.Unmarshal(fmt.Appendf(nil, `{%q:%t}`, name, on), &set)
+				if err = errors.Join(err, json.Unmarshal(fmt.Appendf(nil, `{%q:null}`, name), &remove)); err != nil {
+					t.Fatal(err)
+				}
+				if got := set.Apply(pannier.Switches{}); !got.Equal(s) || !set.Apply(only(i, !on)).Equal(s) || !remove.Apply(s).IsZero() {
+					t.Errorf("%t: Apply gives %+v", on, got)
+				}
+				e := pannier.PolicyEntry{Switches: s, Path: "a"}
+				moved := e.Change(pannier.PolicyChange{}, "b")
+				if e.Grants() != on || moved.IsZero() != on || !on && !moved.Switches.Equal(s) {
+					t.Errorf("%t: grants: %t, at another path %+v", on, e.Grants(), moved)
+				}
+			}
+			effective := func(gateway, workspace pannier.Switches) pannier.EffectivePolicy {
+				return pannier.PolicyLayers{Start: pannier.StartSwitches(), Gateway: gateway, Workspace: workspace}.Effective()
+			}
+			on, off := only(i, true), only(i, false)
+			if effective(on, pannier.Switches{}) == effective(off, pannier.Switches{}) || effective(pannier.Switches{}, on) == effective(pannier.Switches{}, off) {
+				t.Error("Effective leaves it out")
+			}
+			for j := range kind.NumField() {
+				another := only(j, false)
+				p := pannier.Policies{Workspace: map[pannier.PolicyKey]pannier.PolicyEntry{
+					at("a"): {Switches: off, Path: "a"}, at("b"): {Switches: another, Path: "a"},
+				}}.Indexed()
+				said := p.Layers(&pannier.Skill{Slug: "c", SourceKind: pannier.SourceWorkspace, Path: "a"}).Workspace
+				value := reflect.ValueOf(said)
+				if value.Field(i).IsNil() || value.Field(j).IsNil() {
+					t.Errorf("the refusals of one path are %+v", said)
+				}
+			}
+		})
 	}
 }

@@ -20,6 +20,16 @@ const (
 	RuntimeScript RuntimeToolKind = "script"
 )
 
+// DeclaredToolKinds returns the kinds that a frontmatter can declare.
+func DeclaredToolKinds() []RuntimeToolKind {
+	return []RuntimeToolKind{RuntimeShell, RuntimeHTTP, RuntimeProxy}
+}
+
+// RuntimeToolKinds returns every kind: those of [DeclaredToolKinds], then those of tools in files.
+func RuntimeToolKinds() []RuntimeToolKind {
+	return append(DeclaredToolKinds(), RuntimePython, RuntimeScript)
+}
+
 // ScriptParameters are those of a script whose own are not known, and a call of any other may have them instead of these.
 const ScriptParameters = `{"type":"object","properties":{"argv":{"type":"array","items":{"type":"string","maxLength":4096},"maxItems":64,` +
 	`"description":"Arguments of the program, as they are."}},"additionalProperties":false}`

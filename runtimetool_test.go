@@ -1,7 +1,9 @@
 package pannier_test
 
 import (
+	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,5 +37,20 @@ func TestModelName(t *testing.T) {
 		if got := pannier.ModelName(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
+	}
+}
+
+// TestRuntimeToolKinds compares the list of kinds with the constants.
+func TestRuntimeToolKinds(t *testing.T) {
+	source, err := os.ReadFile("runtimetool.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var declared []pannier.RuntimeToolKind
+	for _, m := range regexp.MustCompile(`RuntimeToolKind = "(\w+)"`).FindAllSubmatch(source, -1) {
+		declared = append(declared, pannier.RuntimeToolKind(m[1]))
+	}
+	if got := pannier.RuntimeToolKinds(); !slices.Equal(got, declared) {
+		t.Errorf("RuntimeToolKinds is %q, the constants are %q", got, declared)
 	}
 }

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -310,6 +311,23 @@ func TestUninstalledSkillHasNoPolicy(t *testing.T) {
 	}
 	if _, _, err := w.Uninstall(t.Context(), actor, pannier.RemoveRequest{Slug: "it"}); err != nil || len(w.Policies()) != 0 || len(w.registry.Policies.Workspace) != 0 {
 		t.Errorf("%v, policies %v, in the registry %v", err, w.Policies(), w.registry.Policies.Workspace)
+	}
+}
+
+// TestUninstalledSkillHasNoSwitch sets each switch alone and checks that it is removed.
+func TestUninstalledSkillHasNoSwitch(t *testing.T) {
+	w := newWorkshop(t)
+	key := pannier.PolicyKey{Slug: "it", SourceKind: pannier.SourceWorkspace}
+	for _, name := range switchNames() {
+		var change pannier.PolicyChange
+		err := json.Unmarshal(fmt.Appendf(nil, `{%q:false}`, name), &change)
+		_, _, err2 := w.SetPolicy(t.Context(), actor, key, change)
+		set := w.Policies()[key]
+		_, _, err3 := w.Install(t.Context(), actor, pannier.InstallRequest{}, body(skillOf("1")))
+		_, _, err4 := w.Uninstall(t.Context(), actor, pannier.RemoveRequest{Slug: "it"})
+		if err := errors.Join(err, err2, err3, err4); err != nil || set.IsZero() || len(w.Policies()) != 0 {
+			t.Errorf("%s: %v, set %+v, then %+v", name, err, set, w.Policies())
+		}
 	}
 }
 

@@ -56,7 +56,7 @@ func (s *Service) SetPolicy(ctx context.Context, actor pannier.Actor, key pannie
 func (s *Service) setPolicy(key pannier.PolicyKey, change pannier.PolicyChange) (pannier.Policy, outcome, error) {
 	before, after, err := s.o.Policy.Set(key, s.o.PolicyPath(key), change)
 	if errors.Is(err, policy.ErrFull) {
-		err = &pannier.Refusal{Code: "policy.too_many", Message: err.Error(), Hint: "remove policies of removed skills: set both switches to null"}
+		err = &pannier.Refusal{Code: "policy.too_many", Message: err.Error(), Hint: "remove policies of removed skills: set all switches to null"}
 	}
 	if err != nil {
 		return pannier.Policy{}, outcome{}, err

@@ -2,7 +2,9 @@ package admin_test
 
 import (
 	"errors"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"pannier"
@@ -99,4 +101,28 @@ func TestReplayOfIntents(t *testing.T) {
 	if policies, _, _, err = replayed(t, []pannier.AuditEntry{failed}); err != nil || len(policies.All()) > 0 {
 		t.Errorf("%v, %v", policies.All(), err)
 	}
+}
+
+// TestReplayOfEverySwitch interrupts a refusal and a grant of each switch: a refusal holds, a grant does not.
+func TestReplayOfEverySwitch(t *testing.T) {
+	for _, name := range switchNames() {
+		for _, on := range []bool{true, false} {
+			policies, _, _, err := replayed(t, []pannier.AuditEntry{{
+				Seq: 1, Phase: pannier.AuditIntent, Action: pannier.ActionSetPolicy, Slug: "pdf",
+				Detail: map[string]any{"source_kind": "workspace", name: on},
+			}})
+			if got := policies.All()[pdf]; err != nil || got.IsZero() != on || got.Grants() {
+				t.Errorf("%s, %t: %+v, %v", name, on, got, err)
+			}
+		}
+	}
+}
+
+// switchNames returns the names of the switches of a skill, as clients write them.
+func switchNames() (names []string) {
+	for field := range reflect.TypeFor[pannier.Switches]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -409,6 +410,17 @@ func TestPolicySkills(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestEverySwitchIsASetting reads each switch of a skill.
+func TestEverySwitchIsASetting(t *testing.T) {
+	for field := range reflect.TypeFor[pannier.Switches]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		said := mustLoad(t, []string{"--policy-skill=pdf:" + name + "=false"}, nil, "").Policy.Skills["pdf"]
+		if reflect.ValueOf(said).FieldByIndex(field.Index).IsNil() {
+			t.Errorf("%s sets %+v", name, said)
+		}
 	}
 }
 

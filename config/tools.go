@@ -96,7 +96,7 @@ var toolSettings = []setting{
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func parseToolKind(text string) (pannier.RuntimeToolKind, *Fault) {
-	return oneOf([]pannier.RuntimeToolKind{pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy, pannier.RuntimePython, pannier.RuntimeScript}, text)
+	return oneOf(pannier.RuntimeToolKinds(), text)
 }
 
 func parseToolUID(text string) (uint32, *Fault) {

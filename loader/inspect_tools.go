@@ -102,7 +102,7 @@ func readTool(v yamldoc.Value) (tool pannier.Tool, fault string) {
 	kind, _ := v.Get("kind").Text()
 	description, _ := v.Get("description").Text()
 	tool = pannier.Tool{Name: pannier.Slugify(slug), Description: strings.TrimSpace(description), Declaration: v.JSON()}
-	if k := pannier.RuntimeToolKind(kind); k == pannier.RuntimeShell || k == pannier.RuntimeHTTP || k == pannier.RuntimeProxy {
+	if k := pannier.RuntimeToolKind(kind); slices.Contains(pannier.DeclaredToolKinds(), k) {
 		tool.Kind = k
 	}
 	switch parameters := v.Get("parameters"); parameters.Kind() {

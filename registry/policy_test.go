@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"reflect"
 	"testing"
 
 	"pannier"
@@ -90,5 +91,31 @@ func TestTransitions(t *testing.T) {
 	}
 	if first := registry.Transitions(nil, after); len(first) != 0 {
 		t.Errorf("the first snapshot has no change of state, and %+v", first)
+	}
+}
+
+// TestDigestCoversEverySwitch checks each switch where clients set it, and where the settings do.
+func TestDigestCoversEverySwitch(t *testing.T) {
+	for i := range reflect.TypeFor[pannier.Switches]().NumField() {
+		only := func(on bool) (s pannier.Switches) {
+			reflect.ValueOf(&s).Elem().Field(i).Set(reflect.ValueOf(&on))
+			return s
+		}
+		digest := func(path string, gateway, workspace pannier.Switches) pannier.Digest {
+			in := of(pannier.Workspace{}, skillAt("skills/pdf"))
+			key := pannier.PolicyKey{Slug: "pdf", SourceKind: pannier.SourceWorkspace}
+			in.Policies.Gateway = map[string]pannier.Switches{"pdf": gateway}
+			in.Policies.Workspace = map[pannier.PolicyKey]pannier.PolicyEntry{key: {Switches: workspace, Path: path}}
+			return build(t, in).Digest
+		}
+		var none pannier.Switches
+		name := reflect.TypeFor[pannier.Switches]().Field(i).Name
+		if digest("skills/pdf", only(true), none) == digest("skills/pdf", only(false), none) {
+			t.Errorf("the digest of an entry leaves %s out", name)
+		}
+		// A grant for another path changes no entry.
+		if digest("elsewhere", none, only(true)) == digest("elsewhere", none, none) {
+			t.Errorf("the digest of the policies leaves %s out", name)
+		}
 	}
 }

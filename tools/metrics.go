@@ -13,9 +13,6 @@ type metrics struct {
 	duration *prometheus.HistogramVec
 }
 
-// kinds are those of tools, for series that are there from the start.
-var kinds = []pannier.RuntimeToolKind{pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy, pannier.RuntimePython, pannier.RuntimeScript}
-
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -26,7 +23,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Buckets: []float64{0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300},
 		}, []string{"kind"}),
 	}
-	for _, kind := range kinds {
+	for _, kind := range pannier.RuntimeToolKinds() { // each has its series from the start
 		m.duration.WithLabelValues(string(kind))
 		for _, result := range []string{"ok", "failed", "refused"} {
 			m.calls.WithLabelValues(string(kind), result)

@@ -74,7 +74,7 @@ func (s *Store) Set(key pannier.PolicyKey, path string, change pannier.PolicyCha
 	defer s.mu.Unlock()
 	all := s.All()
 	before = all[key]
-	after = own(before.Change(change, path))
+	after = before.Change(change, path)
 	if after.Equal(before) {
 		return before, before, nil
 	}
@@ -117,21 +117,4 @@ func (s *Store) replaceLocked(key pannier.PolicyKey, entry pannier.PolicyEntry) 
 	}
 	s.all.Store(&next)
 	return nil
-}
-
-// own returns an entry that shares no pointer with the argument.
-func own(s pannier.PolicyEntry) pannier.PolicyEntry {
-	if s.Enabled != nil {
-		s.Enabled = new(*s.Enabled)
-	}
-	if s.AllowImplicit != nil {
-		s.AllowImplicit = new(*s.AllowImplicit)
-	}
-	if s.Tools != nil {
-		s.Tools = new(*s.Tools)
-	}
-	if s.Overrides != nil {
-		s.Overrides = new(*s.Overrides)
-	}
-	return s
 }

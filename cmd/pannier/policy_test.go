@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -232,5 +233,24 @@ func TestNoChangeWithoutAudit(t *testing.T) {
 	}
 	if h, err := s.Health(t.Context()); err != nil || strings.Contains(fmt.Sprint(h.Conditions), "audit_unusable") {
 		t.Errorf("health %+v, %v", h, err)
+	}
+}
+
+// TestPolicyFlags checks that each switch has a flag, and that the flag changes that switch alone.
+func TestPolicyFlags(t *testing.T) {
+	switches := reflect.TypeFor[pannier.Switches]()
+	flags := (&program{}).policySetCommand().Flags()
+	for i := range switches.NumField() {
+		name, _, _ := strings.Cut(switches.Field(i).Tag.Get("json"), ",")
+		name = strings.TrimSuffix(strings.TrimPrefix(name, "allow_"), "_invocation")
+		if flags.Lookup(name) == nil {
+			t.Errorf("no --%s", name)
+		}
+		values := make([]string, switches.NumField())
+		values[i] = "false"
+		change, err := policyChange(values[0], values[1], values[2], values[3])
+		if s := change.Apply(pannier.Switches{}); err != nil || reflect.ValueOf(s).Field(i).IsNil() {
+			t.Errorf("--%s: %+v, %v", name, s, err)
+		}
 	}
 }

@@ -133,7 +133,7 @@ func contractTool(c *check, field string, tool yamldoc.Value) {
 	if text, _ := slug.Text(); !isText(slug) || pannier.Slugify(text) == "" {
 		c.fail("contract.runtime.tools.tool_slug", field+".tool_slug", placeOr(slug, tool), "the tool has no `tool_slug:` with a letter or digit", "name it in lower-case letters, digits and hyphens")
 	}
-	if !isOneOf(tool.Get("kind"), "shell", "http", "function_proxy") {
+	if kind, _ := tool.Get("kind").Text(); !slices.Contains(pannier.DeclaredToolKinds(), pannier.RuntimeToolKind(kind)) {
 		c.fail("contract.runtime.tools.kind", field+".kind", placeOr(tool.Get("kind"), tool), "the tool has no `kind:` that is known", "write shell, http or function_proxy")
 	}
 	if class := tool.Get("execution_class"); class.Kind() != yamldoc.Missing && !isOneOf(class, "shared", "exclusive", "session_scoped") {

@@ -40,9 +40,7 @@ var words = map[reflect.Type][]any{
 	reflect.TypeFor[pannier.ScanOrigin](): anyOf(
 		pannier.ScanBackground, pannier.ScanInstall, pannier.ScanExplicit,
 	),
-	reflect.TypeFor[pannier.RuntimeToolKind](): anyOf(
-		pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy, pannier.RuntimePython, pannier.RuntimeScript,
-	),
+	reflect.TypeFor[pannier.RuntimeToolKind](): anyOf(pannier.RuntimeToolKinds()...),
 	reflect.TypeFor[pannier.FileChange](): anyOf(
 		pannier.FileAdded, pannier.FileRemoved, pannier.FileChanged, pannier.FileMode,
 	),

@@ -247,7 +247,7 @@ func (h *skills) trustGate(e *pannier.Entry) []gate {
 		return r.Code == pannier.ReasonTrustBlocked
 	})
 	var gates []gate
-	for _, kind := range []pannier.RuntimeToolKind{pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy} {
+	for _, kind := range pannier.DeclaredToolKinds() {
 		minimum := h.MinimumTrust
 		if h.ToolTrust != nil && h.ToolTrust(kind).AtLeast(minimum) {
 			minimum = h.ToolTrust(kind)

@@ -35,9 +35,6 @@ type ToolRules struct {
 	MaxPerSkill int
 }
 
-// declarable are the kinds of tool that a frontmatter can declare.
-var declarable = []pannier.RuntimeToolKind{pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy}
-
 // ToolTrust returns the trust that the origin of a skill must have for its tools of a kind by default. A program runs with all
 // that its sandbox leaves, so it takes more than a request or a tool that is there already. It is empty for an unknown kind.
 func ToolTrust(kind pannier.RuntimeToolKind) pannier.Trust {
@@ -126,7 +123,7 @@ func (p *planner) skill(e *pannier.Entry) {
 		var d declaration
 		err := json.Unmarshal(tool.Declaration, &d)
 		name := runtimeToolNamePart + e.Slug + "." + tool.Name
-		if err != nil || !slices.Contains(declarable, d.Kind) {
+		if err != nil || !slices.Contains(pannier.DeclaredToolKinds(), d.Kind) {
 			d.Kind = ""
 		}
 		reason, detail := p.rules.exclusion(e, tool, d.Kind, name, len(p.tools)-from)

@@ -327,3 +327,12 @@ func TestToolRules(t *testing.T) {
 		t.Errorf("a turn without calls: %+v", r.Tools)
 	}
 }
+
+// TestEveryKindTakesTrust checks that the planner knows each kind: one that takes no trust is never offered.
+func TestEveryKindTakesTrust(t *testing.T) {
+	for _, kind := range pannier.RuntimeToolKinds() {
+		if resolve.ToolTrust(kind) == "" {
+			t.Errorf("tools of kind %s take no trust", kind)
+		}
+	}
+}
