@@ -9,5 +9,5 @@ import (
 
 // modules returns the modules of a sidecar.
 func modules() []sidecar.Module {
-	return []sidecar.Module{tools.New(), console.Module(), mcp.Module()}
+	return []sidecar.Module{tools.Module(), console.Module(), mcp.Module()}
 }

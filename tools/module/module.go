@@ -30,8 +30,8 @@ import (
 	"pannier/tools/runner"
 )
 
-// New returns the module.
-func New() sidecar.Module { return sidecar.Module{Name: "tools", Open: open} }
+// Module returns the module.
+func Module() sidecar.Module { return sidecar.Module{Name: "tools", Open: open} }
 
 // The bounds of calls that no setting changes.
 const (
