@@ -39,7 +39,8 @@ type Endpoint struct {
 	counts Counts
 	kept   []json.RawMessage
 	last   any // the newest card that was taken in
-	// excused says that the next card may be the same again: the sidecar was not told that the last one arrived.
+	// excused says that the next card may be the same again: the sidecar was not told that the last one arrived, or that
+	// one after it did not.
 	excused bool
 	wrong   []error
 }
@@ -118,6 +119,9 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.counts.Updates++
 	}
 	e.mu.Unlock()
+	if fault.isUnclear() && isUpdate(r) {
+		e.doubt(r)
+	}
 	switch {
 	case fault.fails(w, r, over):
 	case isUpdate(r):
@@ -125,6 +129,29 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		e.platform.ServeHTTP(w, r)
 	}
+}
+
+// doubt allows the card that was taken in last to come again, after another one whose failure does not tell the sidecar
+// which of the two is held.
+func (e *Endpoint) doubt(r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxCardBytes))
+	if err != nil {
+		return
+	}
+	_, card, err := readUpdate(body)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.excused = e.excused || err == nil && !reflect.DeepEqual(card, e.last)
+}
+
+// readUpdate returns the card of a request, as text and as a value.
+func readUpdate(body []byte) (text json.RawMessage, card any, err error) {
+	var update molecule.UpdateCardRequest
+	if err := json.Unmarshal(body, &update); err != nil {
+		return nil, nil, err
+	}
+	err = json.Unmarshal(update.AgentCard, &card)
+	return update.AgentCard, card, err
 }
 
 // receive takes a card in, and answers unless lost is set.
@@ -148,16 +175,11 @@ func (e *Endpoint) receive(w http.ResponseWriter, r *http.Request, lost bool) {
 
 // note remembers a card that was taken in.
 func (e *Endpoint) note(body []byte, lost bool) {
-	var update molecule.UpdateCardRequest
-	var card any
-	err := json.Unmarshal(body, &update)
-	if err == nil {
-		err = json.Unmarshal(update.AgentCard, &card)
-	}
+	text, card, err := readUpdate(body)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err == nil && e.judge != nil {
-		err = e.judge(update.AgentCard)
+		err = e.judge(text)
 	}
 	e.complainLocked(err)
 	if lost {
@@ -169,7 +191,7 @@ func (e *Endpoint) note(body []byte, lost bool) {
 		e.counts.Repeated++
 	}
 	e.last, e.excused = card, lost
-	e.kept = append(e.kept, update.AgentCard)
+	e.kept = append(e.kept, text)
 	e.kept = e.kept[max(0, len(e.kept)-maxKept):]
 }
 

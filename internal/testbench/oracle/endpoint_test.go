@@ -89,6 +89,36 @@ func TestEndpointCountsRepeatedCards(t *testing.T) {
 	}
 }
 
+// TestEndpointExcusesDoubt has a card fail without a word whether it was taken in: then the one before may come again.
+func TestEndpointExcusesDoubt(t *testing.T) {
+	for _, fault := range oracle.Faults() {
+		for failed, doubt := range map[string]bool{`{"name":"a"}`: false, `{"name":"b"}`: true} {
+			e := newEndpoint(t, nil)
+			push(t, e, `{"name":"a"}`)
+			if err := e.Set(fault); err != nil {
+				t.Fatal(err)
+			}
+			push(t, e, failed)
+			if err := e.Set(oracle.Up); err != nil {
+				t.Fatal(err)
+			}
+			push(t, e, `{"name":"a"}`)
+			want := 1
+			switch fault {
+			case oracle.Broken, oracle.Hang, oracle.Reset:
+				if doubt {
+					want = 0
+				}
+			case oracle.ResetAfter:
+				want = 0
+			}
+			if got := e.Counts().Repeated; got != want {
+				t.Errorf("%v of %s: %d repeated, want %d", fault, failed, got, want)
+			}
+		}
+	}
+}
+
 func TestEndpointFails(t *testing.T) {
 	for _, fault := range oracle.Faults() {
 		t.Run(fault.String(), func(t *testing.T) {

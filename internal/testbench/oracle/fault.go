@@ -60,6 +60,9 @@ func (f Fault) fails(w http.ResponseWriter, r *http.Request, over <-chan struct{
 	return true
 }
 
+// isUnclear reports whether the fault leaves open whether a card was taken in that was not. [ResetAfter] takes it in.
+func (f Fault) isUnclear() bool { return f == Broken || f == Hang || f == Reset }
+
 func refuse(w http.ResponseWriter, status int) {
 	w.WriteHeader(status)
 	fmt.Fprintf(w, `{"error":%q}`, http.StatusText(status))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"pannier/internal/testbench/oracle"
@@ -129,7 +130,8 @@ func (s *soak) published(ctx context.Context) error {
 		if s.withheld(ctx) {
 			return nil
 		}
-		return errors.Join(s.named(card), s.endpoint.Holds(card))
+		metrics, err := s.side.metrics(ctx)
+		return errors.Join(err, arrived(metrics), s.named(card), s.endpoint.Holds(card))
 	})
 	if err != nil {
 		return err
@@ -141,6 +143,17 @@ func (s *soak) published(ctx context.Context) error {
 	}
 	err = s.states.settle(s.workspace, list, s.tally.issued)
 	return errors.Join(err, s.states.judge(card), s.endpoint.Err(), s.bounded(ctx))
+}
+
+// arrived returns nil where no card is on its way. The endpoint can hold the newest one all the same, where a change was
+// taken back, and an older one whose push has begun or failed would still come after it.
+func arrived(metrics map[string]float64) error {
+	for series, value := range metrics {
+		if strings.HasPrefix(series, "pannier_outbox_pending{") && value != 0 {
+			return errors.New("a card is on its way")
+		}
+	}
+	return nil
 }
 
 // withheld reports whether the sidecar says that it keeps its card back, and may: config.yaml is broken, and has been since before

@@ -151,6 +151,18 @@ func TestJudgeTellsWhatWasGone(t *testing.T) {
 	}
 }
 
+func TestCardOnItsWayIsWaitedFor(t *testing.T) {
+	const series = `pannier_outbox_pending{platform="127.0.0.1:1"}`
+	for name, waits := range map[string]bool{series: true, "pannier_outbox_errors_total": false} {
+		if err := arrived(map[string]float64{name: 1}); (err != nil) != waits {
+			t.Errorf("%s: error %v, want one: %t", name, err, waits)
+		}
+	}
+	if err := arrived(map[string]float64{series: 0}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestGrowthIsTold(t *testing.T) {
 	const mib = 1 << 20
 	for _, test := range []struct {
