@@ -20,6 +20,7 @@ import (
 	"pannier/internal/memory"
 	"pannier/publish/answer"
 	"pannier/publish/api"
+	"pannier/publish/card"
 	"pannier/publish/rpc"
 	"pannier/publish/turn"
 	"pannier/registry"
@@ -54,11 +55,11 @@ type core struct {
 
 // scanProgress is how far scans have come.
 type scanProgress struct {
-	reported  atomic.Bool               // the first snapshot was reported
-	announced pannier.Digest            // of the newest skill_catalog_updated; belongs to report
-	last      atomic.Pointer[time.Time] // when the last scan ended, nil before the first
-	batch     atomic.Uint64             // the Seq of the batch that was taken in last
-	done      chan struct{}             // has a value after a batch was taken in
+	reported  atomic.Pointer[pannier.Snapshot] // the newest that was reported, nil before the first
+	announced pannier.Digest                   // of the newest skill_catalog_updated; belongs to report
+	last      atomic.Pointer[time.Time]        // when the last scan ended, nil before the first
+	batch     atomic.Uint64                    // the Seq of the batch that was taken in last
+	done      chan struct{}                    // has a value after a batch was taken in
 }
 
 // run runs the parts that the way from the disk to the platforms is made of.
@@ -119,6 +120,13 @@ func (s *Sidecar) newCore(ctx context.Context, state *stateDir, to remote) (*cor
 	to.tried = c.stats.pushed
 	to.settling = func(offered pannier.Digest) bool {
 		return !c.watcher.Quiet(c.scans.batch.Load()) || c.cards.get(c.registry.Current()).Digest != offered
+	}
+	to.newest = func() (none card.Card) {
+		// Events of a change come before the event that a platform has its card.
+		if told := c.scans.reported.Load(); told != nil && c.isPushable(told) {
+			return c.cards.get(told)
+		}
+		return none
 	}
 	c.platforms, err = newPublishers(s.Settings, to, c.events.Emit, s.reg, s.log)
 	if err != nil {
@@ -271,7 +279,7 @@ func isDone(closed <-chan struct{}) bool {
 
 // isReady reports whether all of the workspace is watched and the journal has the first catalog, so that no event
 // about a turn of a client that waits for this comes before it.
-func (c *core) isReady() bool { return c.watched() && c.scans.reported.Load() }
+func (c *core) isReady() bool { return c.watched() && c.scans.reported.Load() != nil }
 
 // awaitWatched waits until all of the workspace is watched, or ctx is done.
 func (c *core) awaitWatched(ctx context.Context) {
@@ -341,17 +349,21 @@ func isPassing(update pannier.CatalogUpdated, s *pannier.Snapshot, announced pan
 	return update.Digest == announced || len(s.Held().Deleting) > 0
 }
 
-// offer hands the card of a snapshot to the platforms. While not all is known of the workspace that a card describes,
-// it must not take the place of what the platform holds; nor must one without the skills that are not read yet, where
-// scans are enforced, or one of a first scan that goes on while directories are armed.
+// offer hands the card of a snapshot to the platforms, if it may be pushed.
 func (c *core) offer(s *pannier.Snapshot) {
+	if c.isPushable(s) {
+		c.platforms.offer(c.cards.get(s))
+	}
+}
+
+// isPushable reports whether the card of a snapshot may be pushed. While not all is known of the workspace that a card
+// describes, it must not take the place of what the platform holds; nor must one without the skills that are not read
+// yet, where scans are enforced, or one of a first scan that goes on while directories are armed.
+func (c *core) isPushable(s *pannier.Snapshot) bool {
 	unknown := slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool {
 		return p.Code == config.CodeWorkspaceMissing || p.Code == codeCardWithheld || p.Code == codeStateLost
 	})
-	if unknown || !isDone(c.contents.FirstRead()) || !c.watched() {
-		return
-	}
-	c.platforms.offer(c.cards.get(s))
+	return !unknown && isDone(c.contents.FirstRead()) && c.watched()
 }
 
 // requestRescan asks for a scan of everything, and has the card offered again to platforms that have refused it.

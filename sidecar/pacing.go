@@ -112,7 +112,7 @@ func (c *core) announce(ctx context.Context) {
 			return
 		case s := <-snapshots:
 			c.report(before, s)
-			c.scans.reported.Store(true)
+			c.scans.reported.Store(s)
 			p.put(s, time.Now())
 			before = s
 		case <-read:

@@ -47,6 +47,8 @@ type remote struct {
 	stale  bool   // the outbox may be older than what was pushed
 	// settling reports whether a newer card than the one that was offered last is about to be offered; nil for never.
 	settling func(offered pannier.Digest) bool
+	// newest returns the newest card that may be pushed; nil for the one that was offered last.
+	newest func() card.Card
 	// tried is called after each attempt to push a card; nil does nothing.
 	tried func(failed bool)
 }
@@ -82,7 +84,8 @@ func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, an
 		}
 		pub, err := push.New(target, push.Options{
 			Name: name, Label: label, Endpoint: target.Endpoint(), WorkspaceID: target.WorkspaceID(), Outbox: to.outbox, OutboxStale: to.stale,
-			ReadBack: at.Follow != config.FollowOff, Follow: at.Follow == config.FollowEvents, Peers: true, Logger: log, Registerer: reg, Emit: emit, Tried: to.tried, Settling: to.settling,
+			ReadBack: at.Follow != config.FollowOff, Follow: at.Follow == config.FollowEvents, Peers: true, Logger: log, Registerer: reg, Emit: emit, Tried: to.tried,
+			Settling: to.settling, Newest: to.newest,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("platform: %w", err)

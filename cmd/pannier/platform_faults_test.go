@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -253,5 +254,53 @@ func TestAgentThatRegistersDuringAChange(t *testing.T) {
 	p.holds(t, "Writes three haiku.", `"x_team":"blue"`)
 	if older.Load() {
 		t.Error("the card before the change was pushed again")
+	}
+}
+
+// TestRetryIsOfTheNewestCard takes a change back whose card could not be pushed, while another skill does not rest, so that
+// the card after it waits: the platform is not sent the one in between again.
+func TestRetryIsOfTheNewestCard(t *testing.T) {
+	t.Parallel()
+	var outdated atomic.Int32
+	p := newOddPlatform(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != molecule.PathUpdateCard {
+			return false
+		}
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if !bytes.Contains(body, []byte("Writes two haiku.")) {
+			return false
+		}
+		outdated.Add(1)
+		w.WriteHeader(http.StatusInternalServerError)
+		return true
+	})
+	s := startSidecar(t, newWorkspace(t), "--platform-url", p.server.URL, "--platform-token-file", tokenFile(t))
+	s.write(t, skillScript("noisy", "Makes directories."))
+	s.write(t, skillScript("haiku", "Writes a haiku."))
+	p.holds(t, "Makes directories.", "Writes a haiku.")
+	s.write(t, skillScript("haiku", "Writes two haiku."))
+	until(t, "a push has failed", func() bool { return outdated.Load() > 0 })
+
+	noise := exec.Command("sh", "-c", "for i in $(seq 150); do mkdir skills/noisy/d; rmdir skills/noisy/d; sleep 0.02; done")
+	noise.Dir = s.workspace
+	need(t, noise.Start())
+	t.Cleanup(func() { noise.Wait() })
+	updates := func() (n int) {
+		for _, e := range s.all(t) {
+			if e.Type == pannier.EventCatalogUpdated {
+				n++
+			}
+		}
+		return n
+	}
+	before := updates()
+	s.write(t, skillScript("haiku", "Writes a haiku."))
+	until(t, "the change is announced", func() bool { return updates() > before })
+	known := outdated.Load() + 1 // one may be on its way
+	s.metricIs(t, `pannier_outbox_pending{platform="`+strings.TrimPrefix(p.server.URL, "http://")+`"}`, 0)
+	p.holds(t, "Writes a haiku.")
+	if n := outdated.Load(); n > known {
+		t.Errorf("the outdated card was sent %d times more", n-known)
 	}
 }

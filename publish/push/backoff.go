@@ -42,8 +42,10 @@ func (r *failureRow) record(a attempt) {
 	}
 }
 
-// pause waits until the next attempt. A newer card ends the wait, but not before the time that the target asked for.
+// pause waits until the next attempt, which is of the newest card. One that is offered ends the wait, but not before the
+// time that the target asked for; one that is not offered yet does not.
 func (p *Publisher) pause(ctx context.Context, a attempt) {
+	defer func() { p.Offer(p.waiting()) }()
 	var delay time.Duration
 	if a.Plan != RetryWithToken || p.loop.failures.unauthorized > 1 {
 		delay = p.delay(a.Outcome, p.loop.failures.count)

@@ -7,8 +7,9 @@
 // # Order
 //
 // One request is in flight at a time. A card that is offered meanwhile is sent next; one that is offered during a
-// backoff replaces the card that waits and is sent at once, except while the target itself asked for the wait. A card
-// that the target is known to hold is not pushed. After a request that ended without an answer, what the target holds
+// backoff replaces the card that waits and is sent at once, except while the target itself asked for the wait. A retry
+// is of the newest card, also if that is not offered yet (Options.Newest). A card that the target is known to hold is not
+// pushed. After a request that ended without an answer, what the target holds
 // is not known, and then even the last acknowledged card is pushed again.
 //
 // # Failures

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
+	"pannier/publish/card"
 )
 
 // Options say how a [Publisher] pushes. Endpoint and WorkspaceID are required.
@@ -45,6 +46,10 @@ type Options struct {
 	// Settling reports whether a newer card than the one that was offered last is about to be offered, so that one that
 	// another writer replaced is not pushed again before it; nil for never.
 	Settling func(offered pannier.Digest) bool
+	// Newest returns the newest card, also one that is not offered yet because pushes are paced; one without content is
+	// ignored. A retry sends it, so that the target does not get a card that is older than the one that it holds. Nil is
+	// the card that was offered last.
+	Newest func() card.Card
 	// Jitter returns a random duration in [0, most]; nil is math/rand. For tests.
 	Jitter func(most time.Duration) time.Duration
 	// BeforeOutbox is called with each step of a write to the outbox, and an error ends the write; nil does nothing.
@@ -79,6 +84,7 @@ type hooks struct {
 	emit     func(pannier.EventType, any)
 	tried    func(failed bool)
 	settling func(offered pannier.Digest) bool
+	waiting  func() card.Card
 	jitter   func(most time.Duration) time.Duration
 }
 
@@ -135,7 +141,7 @@ func New(target Target, o Options) (*Publisher, error) {
 	p := &Publisher{
 		name: cmp.Or(o.Name, o.Endpoint), target: target, metrics: metrics,
 		log:   cmp.Or(o.Logger, hclog.NewNullLogger()).Named("platform").With("platform", o.Label),
-		hooks: hooks{o.Emit, o.Tried, o.Settling, o.Jitter},
+		hooks: hooks{o.Emit, o.Tried, o.Settling, o.Newest, o.Jitter},
 		signals: signals{
 			cardReady: make(chan struct{}, 1), retryNow: make(chan struct{}, 1), peersChanged: make(chan struct{}, 1),
 			peersAsked: make(chan struct{}, 1), shown: make(chan struct{}, 1), attempted: make(chan struct{}),
@@ -144,6 +150,9 @@ func New(target Target, o Options) (*Publisher, error) {
 	p.endAttempted = sync.OnceFunc(func() { close(p.attempted) })
 	if p.settling == nil {
 		p.settling = func(pannier.Digest) bool { return false }
+	}
+	if p.waiting == nil {
+		p.waiting = func() card.Card { return card.Card{} }
 	}
 	if p.emit == nil {
 		p.emit = func(pannier.EventType, any) {}

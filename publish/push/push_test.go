@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -182,6 +183,36 @@ func TestAnotherWriterDuringAChange(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRetrySendsTheNewestCard has a push fail. The retry is of the card that waits to be offered, at the time of the
+// retry; it is not sent again when it is offered.
+func TestRetrySendsTheNewestCard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var newest atomic.Pointer[card.Card]
+		var sent []string
+		begun := time.Now()
+		p := newPublisher(t, pusher(func(c card.Card) (push.Outcome, error) {
+			if sent = append(sent, string(c.JSON)+time.Since(begun).String()); len(sent) <= 2 {
+				return push.Outcome{Plan: push.Retry}, errors.New("no")
+			}
+			return push.Outcome{}, nil
+		}), push.Options{Newest: func() card.Card { return *newest.Load() }})
+		newest.Store(&card.Card{}) // withheld
+		p.Offer(cardOf("a"))
+		stop := start(t, p)
+		pass(150 * time.Millisecond)
+		waits := cardOf("b")
+		newest.Store(&waits)
+		pass(time.Second)
+		p.Offer(waits)
+		pass(time.Minute)
+		stop()
+		want := []string{`{"name":"a"}0s`, `{"name":"a"}100ms`, `{"name":"b"}300ms`}
+		if !slices.Equal(sent, want) {
+			t.Errorf("sent %q, want %q", sent, want)
+		}
+	})
 }
 
 func TestTargetThatIsMissing(t *testing.T) {
