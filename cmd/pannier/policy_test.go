@@ -239,11 +239,14 @@ func TestNoChangeWithoutAudit(t *testing.T) {
 // TestPolicyFlags checks that each switch has a flag, and that the flag changes that switch alone.
 func TestPolicyFlags(t *testing.T) {
 	switches := reflect.TypeFor[pannier.Switches]()
-	flags := (&program{}).policySetCommand().Flags()
+	set, _, err := newRoot(streams{}, nil).Find([]string{"policy", "set"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range switches.NumField() {
 		name, _, _ := strings.Cut(switches.Field(i).Tag.Get("json"), ",")
 		name = strings.TrimSuffix(strings.TrimPrefix(name, "allow_"), "_invocation")
-		if flags.Lookup(name) == nil {
+		if set.Flags().Lookup(name) == nil {
 			t.Errorf("no --%s", name)
 		}
 		values := make([]string, switches.NumField())
