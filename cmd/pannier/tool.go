@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -222,14 +223,21 @@ func contentToAllow(ctx context.Context, c *client.Client, slug, given string) (
 		}
 		return digest, nil
 	}
-	detail, err := c.Skill(ctx, slug, "")
-	if err != nil {
-		return pannier.Digest{}, err
+	// After a change, the sidecar reads the files within a second, most often.
+	for last := time.Now().Add(5 * time.Second); ; {
+		detail, err := c.Skill(ctx, slug, "")
+		if err != nil || !detail.Fingerprint.IsZero() {
+			return detail.Fingerprint, err
+		}
+		if time.Now().After(last) {
+			return pannier.Digest{}, failure("the files of "+slug+" are not read yet", "retry in a moment")
+		}
+		select {
+		case <-ctx.Done():
+			return pannier.Digest{}, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
-	if detail.Fingerprint.IsZero() {
-		return pannier.Digest{}, failure("the files of "+slug+" are not read yet", "retry in a moment")
-	}
-	return detail.Fingerprint, nil
 }
 
 func (s streams) printToolsAllowed(list pannier.PolicyList) error {
