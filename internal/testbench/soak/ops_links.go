@@ -31,7 +31,7 @@ var groupSkills = []string{"data-a", "data-b", "data-c"}
 func dataSwap(w *writer) error {
 	t := w.token()
 	mount := w.skills("mount" + string(rune('0'+w.number)))
-	generation := "..gen-" + string(t)
+	generation := generationOf(t)
 	for _, name := range groupSkills {
 		dir := filepath.Join(mount, generation, name)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -41,7 +41,7 @@ func dataSwap(w *writer) error {
 			return err
 		}
 	}
-	if err := w.noteTorn(t, filepath.Join(mount, generation)); err != nil {
+	if err := w.noteTorn(t, mount); err != nil {
 		return err
 	}
 	old, _ := os.Readlink(filepath.Join(mount, "..data"))
@@ -49,8 +49,7 @@ func dataSwap(w *writer) error {
 		return err
 	}
 	for _, name := range groupSkills {
-		link := name + string(rune('0'+w.number))
-		if err := os.Symlink("..data/"+name, filepath.Join(mount, link)); err != nil && !os.IsExist(err) {
+		if err := os.Symlink("..data/"+name, filepath.Join(mount, w.linkOf(name))); err != nil && !os.IsExist(err) {
 			return err
 		}
 	}
@@ -60,10 +59,19 @@ func dataSwap(w *writer) error {
 	return os.RemoveAll(filepath.Join(mount, old))
 }
 
-// noteTorn names a generation that another writer has torn by moving the root away meanwhile, before anybody can see it.
-func (w *writer) noteTorn(t token, generation string) error {
+// generationOf returns the name of the directory of a generation.
+func generationOf(t token) string { return "..gen-" + string(t) }
+
+// linkOf returns the name of the link to a skill of the writer's mount.
+func (w *writer) linkOf(name string) string { return name + string(rune('0'+w.number)) }
+
+// noteTorn names a generation that another writer has torn by moving the root away, before anybody can see it: it lacks a
+// skill, or its mount is a new one, whose links come one after the other.
+func (w *writer) noteTorn(t token, mount string) error {
 	for _, name := range groupSkills {
-		if _, err := os.Stat(filepath.Join(generation, name, "SKILL.md")); err != nil {
+		_, lacks := os.Stat(filepath.Join(mount, generationOf(t), name, "SKILL.md"))
+		_, unlinked := os.Lstat(filepath.Join(mount, w.linkOf(name)))
+		if lacks != nil || unlinked != nil {
 			list, err := os.OpenFile(tornList(w.workspace), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 			if err != nil {
 				return err

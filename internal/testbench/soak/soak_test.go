@@ -122,7 +122,7 @@ func TestJudgeKnowsTornGenerations(t *testing.T) {
 		{"id":"data-a0","name":"w0-1","description":"begins w0-1 and ends w0-1","tags":["w0-1"]},
 		{"id":"data-b0","name":"w0-2","description":"begins w0-2 and ends w0-2","tags":["w0-2"]}]}`)
 	s := states{workspace: w.workspace}
-	if err := w.noteTorn(newToken(0, 2), filepath.Join(w.workspace, "none")); err != nil {
+	if err := w.noteTorn(newToken(0, 2), w.skills("none")); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.judge(card); err != nil {
@@ -131,6 +131,33 @@ func TestJudgeKnowsTornGenerations(t *testing.T) {
 	s.workspace += "-other"
 	if err := s.judge(card); err == nil {
 		t.Error("two whole generations may be mixed")
+	}
+}
+
+// TestSwapsNoteTornGenerations has a mount made anew, so that its links come one after the other.
+func TestSwapsNoteTornGenerations(t *testing.T) {
+	w := newWriter(t, 1)
+	s := states{workspace: w.workspace}
+	for _, test := range []struct {
+		name    string
+		prepare func() error
+		torn    bool
+	}{
+		{"new mount", func() error { return nil }, true},
+		{"next generation", func() error { return nil }, false},
+		{"link removed", func() error { return os.Remove(w.skills("mount0", "data-b0")) }, true},
+		{"next generation", func() error { return nil }, false},
+		{"root made anew", func() error { return os.Rename(w.skills(), w.skills()+"-away") }, true},
+	} {
+		if err := test.prepare(); err != nil {
+			t.Fatal(err)
+		}
+		if err := dataSwap(w); err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		if got := s.torn(string(newToken(0, w.tokens))); got != test.torn {
+			t.Errorf("%s: torn is %t, want %t", test.name, got, test.torn)
+		}
 	}
 }
 

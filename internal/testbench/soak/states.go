@@ -86,8 +86,9 @@ func (s *states) judge(text json.RawMessage) error {
 	return errors.Join(errs...)
 }
 
-// torn reports whether a generation of a mount never had all of its skills. Where another writer moved the root away while it
-// was written it has not, and what it lacks is rightly shown from the generation before, for its grace.
+// torn reports whether a generation of a mount lacked a skill when it was first seen. Where another writer moved the root
+// away while it was written, or before, it can have, and what it lacks is rightly shown from the generation before, for
+// its grace.
 func (s *states) torn(generation string) bool {
 	s.mu.Lock()
 	workspace := s.workspace
