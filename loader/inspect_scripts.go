@@ -24,7 +24,16 @@ const (
 // in them.
 func (in *inspector) scripts(texts map[string][]byte, functions []pannier.Tool) []pannier.Tool {
 	files := in.ownFiles()
-	named := in.named(files)
+	var programs []string // that a command can name; most skills have none, and then no text is read
+	for _, f := range files {
+		if scripts.MayBe(f.Path) && (f.Executable || !scripts.IsData(f.Path)) {
+			programs = append(programs, f.Path)
+		}
+	}
+	if len(programs) == 0 {
+		return nil
+	}
+	named := in.named(files, programs)
 	text := func(name string) []byte {
 		if _, known := texts[name]; !known && in.read <= maxToolBytes {
 			texts[name], _ = in.readFile(name, pytool.MaxFileBytes+1) // what cannot be read has no text
@@ -84,7 +93,8 @@ func (in *inspector) ownFiles() []pannier.File {
 }
 
 // named returns for each file that the Markdown files of the skill name the first reference, or the first that runs it.
-func (in *inspector) named(files []pannier.File) map[string]scripts.Reference {
+// Texts that name none of programs are left out.
+func (in *inspector) named(files []pannier.File, programs []string) map[string]scripts.Reference {
 	paths := make(map[string]bool, len(files))
 	var texts []string
 	for _, f := range files {
@@ -108,6 +118,9 @@ func (in *inspector) named(files []pannier.File) map[string]scripts.Reference {
 			continue
 		}
 		in.read += int64(len(text))
+		if !scripts.MayName(string(text), programs) {
+			continue
+		}
 		place := scripts.Place{Folder: in.skill.Folder, Dir: path.Dir(name), Has: has}
 		for _, ref := range scripts.Named(string(text), place) {
 			if before, known := named[ref.Path]; !known || ref.Run && !before.Run {
@@ -127,10 +140,13 @@ func scriptTool(f scripts.File, sentence string) pannier.Tool {
 	if path.Ext(f.Path) == ".py" {
 		p = pytool.ReadProgram(f.Text)
 	}
-	t := pannier.Tool{Name: name, Kind: pannier.RuntimeScript, Path: f.Path, Description: cmp.Or(
-		scripts.Clean(p.Docstring, name), scripts.Comment(f.Path, f.Text), scripts.Clean(p.Description, name),
-		scripts.Clean(sentence, f.Path),
-	)}
+	t := pannier.Tool{Name: name, Kind: pannier.RuntimeScript, Path: f.Path, Description: scripts.Clean(p.Docstring, name)}
+	if t.Description == "" {
+		t.Description = scripts.Comment(f.Path, f.Text)
+	}
+	if t.Description == "" {
+		t.Description = cmp.Or(scripts.Clean(p.Description, name), scripts.Clean(sentence, f.Path))
+	}
 	if len(p.Options) > 0 && len(p.Parameters) <= maxContentParameters {
 		t.Parameters = p.Parameters
 		t.Declaration, _ = json.Marshal(map[string]any{"options": p.Options}) // texts are always JSON

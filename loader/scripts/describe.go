@@ -3,6 +3,7 @@ package scripts
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -65,21 +66,44 @@ var (
 	starting = regexp.MustCompile(`^\.?(?i:synopsis|description|@fileoverview|@file|@description|@overview)\b[: ]*`)
 )
 
+// The words of noise that a line begins with, after marks, and those that it has anywhere.
+var (
+	noiseStarts = strings.Fields("todo shellcheck eslint pylint ruff noqa type mypy vi ts requires-python dependencies author " +
+		"version file module fileoverview overview since date created use region")
+	noiseWords = []string{"-*-", "copyright", "spdx-", "licen", "all rights reserved", "elasticsearch", "contributor"}
+)
+
+// isNoise reports whether a line says nothing of a script. Most lines have no word of noise, and the expression takes long.
+func isNoise(line string) bool {
+	lower := strings.ToLower(line)
+	start := strings.TrimLeft(lower, "[@")
+	if !slices.ContainsFunc(noiseStarts, func(word string) bool { return strings.HasPrefix(start, word) }) &&
+		!slices.ContainsFunc(noiseWords, func(word string) bool { return strings.Contains(lower, word) }) &&
+		strings.Trim(line, "-=*#/~_+ \t\f\v\r\n") != "" {
+		return false
+	}
+	return noise.MatchString(line)
+}
+
 // Clean returns the first paragraph of a text that describes a script, on one line. It is empty if that says no more
 // than the name of the file.
 func Clean(text, name string) string {
 	var words []string
+	length := 0
 	for line := range strings.Lines(text) {
+		if length > 2*maxDescription {
+			break // what follows is cut off
+		}
 		line = strings.TrimSpace(line)
 		line = strings.TrimSpace(starting.ReplaceAllString(line, ""))
 		if line == "" || strings.Trim(line, "-=*#~_") == "" {
 			if saysMore(strings.Join(words, " "), name) {
 				break
 			}
-			words = nil
+			words, length = nil, 0
 			continue
 		}
-		if noise.MatchString(line) {
+		if isNoise(line) {
 			continue
 		}
 		if usage.MatchString(line) {
@@ -89,6 +113,7 @@ func Clean(text, name string) string {
 			words[0] += "." // a title has none
 		}
 		words = append(words, line)
+		length += utf8.RuneCountInString(line)
 	}
 	described := strings.Join(strings.Fields(pannier.CleanLine(strings.Join(words, " "))), " ")
 	for _, start := range []string{name, path.Base(name), strings.TrimSuffix(path.Base(name), path.Ext(name))} {
@@ -114,12 +139,17 @@ func endsWord(line string) bool {
 
 var afterName = regexp.MustCompile(`^(?::|\s*[-—–])`)
 
-var notLetters = regexp.MustCompile(`[^\pL\pN]+`)
-
 // saysMore reports whether a description says more than the name of a file.
 func saysMore(described, name string) bool {
 	base := path.Base(name)
-	of := func(text string) string { return strings.ToLower(notLetters.ReplaceAllString(text, "")) }
+	of := func(text string) string {
+		return strings.Map(func(r rune) rune {
+			if unicode.IsLetter(r) || unicode.IsNumber(r) {
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, text)
+	}
 	d := of(described)
 	return d != of(base) && d != of(strings.TrimSuffix(base, path.Ext(base))) && d != of(name) &&
 		strings.Contains(strings.TrimSpace(described), " ")

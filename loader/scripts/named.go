@@ -55,7 +55,10 @@ func Named(text string, at Place) []Reference {
 	fence, here, pending := "", "", ""
 	for line := range strings.Lines(strings.ReplaceAll(text, "\r\n", "\n")) {
 		line = strings.TrimRight(line, " \t\n")
-		m := fenceLine.FindStringSubmatch(line)
+		var m []string
+		if strings.Contains(line, "```") || strings.Contains(line, "~~~") {
+			m = fenceLine.FindStringSubmatch(line)
+		}
 		if m != nil && (fence == "" && !strings.Contains(m[2], "`") ||
 			fence != "" && strings.HasPrefix(m[1], fence) && strings.TrimSpace(m[2]) == "") {
 			if fence == "" {
@@ -82,8 +85,10 @@ func Named(text string, at Place) []Reference {
 			pending = before + " "
 			continue
 		}
-		if m := hereDoc.FindStringSubmatch(line); m != nil {
-			here = m[1]
+		if strings.Contains(line, "<<") {
+			if m := hereDoc.FindStringSubmatch(line); m != nil {
+				here = m[1]
+			}
 		}
 		if comment, ok := strings.CutPrefix(line, "#"); ok {
 			r.comment = plainText(comment)
@@ -109,7 +114,11 @@ func (r *reader) line(line string) {
 	if strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t") {
 		r.shell(text, "", true)
 	}
-	for _, m := range inlineCode.FindAllStringSubmatchIndex(line, 64) {
+	var codes [][]int
+	if strings.Contains(line, "`") {
+		codes = inlineCode.FindAllStringSubmatchIndex(line, 64)
+	}
+	for _, m := range codes {
 		if m[3]-m[2] == m[7]-m[6] {
 			r.cd = ""
 			r.shell(line[m[4]:m[5]], sentenceAround(line, m[0]), false)

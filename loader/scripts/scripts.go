@@ -50,6 +50,18 @@ func MayBe(name string) bool {
 		!neverNames.MatchString(parts[len(parts)-1])
 }
 
+// IsData reports whether a file has the extension of a document or of data.
+func IsData(name string) bool { return data.MatchString(name) }
+
+// MayName reports whether a Markdown text can name one of some files. It is much quicker than [Named], and says yes in
+// doubt.
+func MayName(text string, files []string) bool {
+	return slices.ContainsFunc(files, func(name string) bool {
+		stem := strings.TrimSuffix(path.Base(name), path.Ext(name)) // a module is named without the extension
+		return strings.ContainsAny(stem, " \\'\"") || stem == "__main__" || strings.Contains(text, stem)
+	})
+}
+
 // File is what is known of a file that may be a script.
 type File struct {
 	Path       string
@@ -82,7 +94,8 @@ func (f *File) IsScript() bool {
 	binary := bytes.IndexByte(f.Text[:min(len(f.Text), 8<<10)], 0) >= 0
 	head := f.Text[:min(len(f.Text), 1<<10)]
 	switch {
-	case !MayBe(f.Path), binary && (known || !f.Executable), server.Match(f.Text), generated.Match(head):
+	case !MayBe(f.Path), binary && (known || !f.Executable), f.isServer(),
+		bytes.Contains(bytes.ToLower(head), []byte("generated")) && generated.Match(head):
 		return false
 	case !hashBang && data.MatchString(f.Path), !hashBang && !known && !f.Executable:
 		return false
@@ -106,6 +119,14 @@ func (f *File) IsScript() bool {
 	}
 	return !strings.HasPrefix(path.Base(f.Path), "_") &&
 		(pythonMain.Match(f.Text) || readsArguments.Match(f.Text) || topLevel.Match(f.Text))
+}
+
+// isServer reports whether a file is a server of MCP. The names come first, since an expression over all of the text takes
+// long.
+func (f *File) isServer() bool {
+	return slices.ContainsFunc([]string{"mcp", "MCP", "modelcontextprotocol"}, func(name string) bool {
+		return bytes.Contains(f.Text, []byte(name))
+	}) && server.Match(f.Text)
 }
 
 var imports = map[string]*regexp.Regexp{
