@@ -29,6 +29,8 @@ type ToolRules struct {
 	Kinds []pannier.RuntimeToolKind
 	// Scripts offers scripts.
 	Scripts bool
+	// hideScripts leaves scripts out that are not offered: a turn of many skills would list thousands of them.
+	hideScripts bool
 	// Trust returns what the origin of a skill must have for its tools of a kind; nil is [ToolTrust].
 	Trust func(pannier.RuntimeToolKind) pannier.Trust
 	// MaxPerSkill bounds the accepted tools of one skill; 0 is 64.
@@ -171,6 +173,9 @@ func (p *planner) files(e *pannier.Entry, from int) {
 		d := declaration{Kind: pannier.RuntimePython}
 		run := fileTool{File: tool.Path, Function: cmp.Or(tool.Function, tool.Name)}
 		if tool.Kind == pannier.RuntimeScript {
+			if p.rules.hideScripts {
+				continue
+			}
 			d.Kind, run.Function = pannier.RuntimeScript, ""
 			_ = json.Unmarshal(tool.Declaration, &run) // the loader wrote it
 		}

@@ -223,7 +223,12 @@ func TestToolsInFiles(t *testing.T) {
 			pannier.Tool{Name: "run", Kind: function}, pannier.Tool{Name: "a.sh", Kind: script}, pannier.Tool{Name: "write-page", Kind: script},
 		)),
 	)
-	r := resolve.Resolve(s, pannier.Turn{})
+	for _, x := range resolve.Resolve(s, pannier.Turn{}).ExcludedTools {
+		if x.Kind == script {
+			t.Errorf("%s is listed, and the settings offer no scripts", x.Name)
+		}
+	}
+	r := resolve.Rules{Tooling: resolve.ToolRules{Scripts: true}}.Resolve(s, pannier.Turn{})
 	if len(r.Tools) != 1 {
 		t.Errorf("tools %+v", r.Tools)
 	}
