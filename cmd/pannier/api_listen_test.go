@@ -295,9 +295,7 @@ func TestAPIWithoutTLSIsTold(t *testing.T) {
 	file, _ := newTokens(t)
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--api-listen", "0.0.0.0:0", "--api-tokens", file)
 	s.tellsOf(t, "api_without_tls")
-	if log := s.log.String(); !strings.Contains(log, "[WARN]  pannier.tcp: the API is served without TLS") {
-		t.Error("the log does not warn")
-	}
+	s.loggedOnce(t, "[WARN]  pannier.tcp: the API is served without TLS")
 }
 
 // TestSlowCallersOverTCP hold connections without a token: they lose them, and others are answered meanwhile.
