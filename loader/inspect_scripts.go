@@ -24,10 +24,10 @@ const (
 // in them.
 func (in *inspector) scripts(texts map[string][]byte, functions []pannier.Tool) []pannier.Tool {
 	files := in.ownFiles()
-	var programs []string // that a command can name; most skills have none, and then no text is read
+	var programs []pannier.File // most skills have none, and then no text is read
 	for _, f := range files {
 		if scripts.MayBe(f.Path) && (f.Executable || !scripts.IsData(f.Path)) {
-			programs = append(programs, f.Path)
+			programs = append(programs, f)
 		}
 	}
 	if len(programs) == 0 {
@@ -43,9 +43,9 @@ func (in *inspector) scripts(texts map[string][]byte, functions []pannier.Tool) 
 	}
 	imported := map[string]string{} // one file that imports a name, "" for several
 	var maybe []pannier.File
-	for _, f := range files {
+	for _, f := range programs {
 		_, isNamed := named[f.Path]
-		if !scripts.MayBe(f.Path) || !isNamed && !scripts.IsRightInDir(f.Path) && !scripts.HasExtension(f.Path) {
+		if !isNamed && !scripts.IsRightInDir(f.Path) && !scripts.HasExtension(f.Path) {
 			continue
 		}
 		maybe = append(maybe, f)
@@ -94,7 +94,7 @@ func (in *inspector) ownFiles() []pannier.File {
 
 // named returns for each file that the Markdown files of the skill name the first reference, or the first that runs it.
 // Texts that name none of programs are left out.
-func (in *inspector) named(files []pannier.File, programs []string) map[string]scripts.Reference {
+func (in *inspector) named(files, programs []pannier.File) map[string]scripts.Reference {
 	paths := make(map[string]bool, len(files))
 	var texts []string
 	for _, f := range files {

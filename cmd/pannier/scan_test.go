@@ -272,7 +272,7 @@ func TestScanBlocksWithoutFingerprint(t *testing.T) {
 	s.write(t, "rm skills/big/x.sh skills/big/model.bin")
 	need(t, s.Rescan(t.Context()))
 	s.hasFingerprint(t, "big")
-	s.judged(t, "big", pannier.StateIneligible, pannier.EnvironmentSidecar) // nobody has scanned it since
+	s.judged(t, "big", pannier.StateIneligible, pannier.EnvironmentSidecar) // it was not scanned since
 	s.runs(t, exitYes, "", "scan", "big")
 	s.judged(t, "big", pannier.StateEligible, pannier.EnvironmentSidecar)
 }

@@ -173,17 +173,17 @@ func TestSigtermDuringTheStart(t *testing.T) {
 	s.endedWell(t, "while a disk was waited for")
 }
 
-// waitedFor fails unless somebody waits for the disk.
+// waitedFor fails unless a goroutine waits for the disk.
 func (d *hangingDisk) waitedFor() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.kept) == 0 {
-		return errors.New("nobody asks it")
+		return errors.New("no goroutine asks it")
 	}
 	return nil
 }
 
-// lookedInto fails unless somebody waits for a name on the disk. Whoever lists the directory that it is mounted in asks for the
+// lookedInto fails unless a goroutine waits for a name on the disk. Whoever lists the directory that it is mounted in asks for the
 // attributes of its root only.
 func (d *hangingDisk) lookedInto() error {
 	d.mu.Lock()

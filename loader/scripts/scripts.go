@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"pannier"
 )
 
 // extensions are those of scripts.
@@ -55,9 +57,9 @@ func IsData(name string) bool { return data.MatchString(name) }
 
 // MayName reports whether a Markdown text can name one of some files. It is much quicker than [Named], and says yes in
 // doubt.
-func MayName(text string, files []string) bool {
-	return slices.ContainsFunc(files, func(name string) bool {
-		stem := strings.TrimSuffix(path.Base(name), path.Ext(name)) // a module is named without the extension
+func MayName(text string, files []pannier.File) bool {
+	return slices.ContainsFunc(files, func(f pannier.File) bool {
+		stem := strings.TrimSuffix(path.Base(f.Path), path.Ext(f.Path)) // a module is named without the extension
 		return strings.ContainsAny(stem, " \\'\"") || stem == "__main__" || strings.Contains(text, stem)
 	})
 }
