@@ -183,6 +183,8 @@ type ToolList struct {
 	Digest          Digest `json:"digest"`
 	// Enabled says that the settings let tools be called.
 	Enabled bool `json:"enabled"`
+	// Kinds are the accepted kinds. Without script, scripts of skills are neither tools nor excluded ones.
+	Kinds []RuntimeToolKind `json:"kinds"`
 	// Runner is none, agent or self; Report is what the runner told of itself, nil where there is none.
 	Runner   string         `json:"runner"`
 	Report   *RunnerReport  `json:"report,omitempty"`

@@ -38,7 +38,7 @@ func (l *Loader) Contents(ctx context.Context, s *pannier.Skill) (pannier.Conten
 		return pannier.Contents{}, err
 	}
 	in.files = slices.DeleteFunc(w.files, func(f pannier.File) bool { return !l.rules.Serves(f.Path) })
-	tools := in.toolFiles()
+	tools := in.toolFiles(l.scripts || s.ToolsOnly) // prompts list the scripts of a skill that has tools only
 	tools = tools[:min(len(tools), maxContentTools)]
 	for i := range tools {
 		if len(tools[i].Parameters) > maxContentParameters {

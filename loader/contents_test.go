@@ -15,7 +15,7 @@ import (
 // contents looks into the skill at root/a.
 func contents(t *testing.T, root string) pannier.Contents {
 	t.Helper()
-	l := loader.New(loader.Options{Rules: rulesFor(root)})
+	l := loader.New(loader.Options{Rules: rulesFor(root), Scripts: true})
 	found, err := l.Contents(t.Context(), only(t, load(t, l, pannier.Batch{Full: true})))
 	if err != nil {
 		t.Fatal(err)
@@ -66,6 +66,34 @@ def silent() -> None:
 		"sub python tools/calc.py, silent python tools/calc.py, other script tools/other"
 	if strings.Join(got, ", ") != want || found.Digest.IsZero() {
 		t.Errorf("got %s, digest %s", strings.Join(got, ", "), found.Digest)
+	}
+}
+
+// TestContentsWithoutScripts finds no scripts where the settings offer none, except those of a skill with tools only.
+func TestContentsWithoutScripts(t *testing.T) {
+	root := tree(t)
+	writeSkill(t, root, "a", plainSkill)
+	executable(t, filepath.Join(root, "a/scripts/run.sh"))
+	putFile(t, filepath.Join(root, "a/tools/calc.py"), "@tool\ndef add() -> int:\n    return 1\n")
+	l := loader.New(loader.Options{Rules: rulesFor(root)})
+	names := func() (names []string) {
+		found, err := l.Contents(t.Context(), only(t, load(t, l, pannier.Batch{Full: true})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tool := range found.Tools {
+			names = append(names, tool.Name)
+		}
+		return names
+	}
+	if got := names(); fmt.Sprint(got) != "[add]" {
+		t.Errorf("got %v", got)
+	}
+	if err := os.Remove(filepath.Join(root, "a", pannier.SkillFile)); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(); fmt.Sprint(got) != "[run.sh add]" {
+		t.Errorf("without instructions: got %v", got)
 	}
 }
 

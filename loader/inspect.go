@@ -31,7 +31,7 @@ func (l *Loader) Inspect(ctx context.Context, s *pannier.Skill) (pannier.Inspect
 		Frontmatter: in.frontmatter(), Conformance: in.conformance(profile.Names()), Commands: append([]pannier.Command{}, s.Commands...), Install: in.install(),
 	}
 	declared := in.declared(s.File, i.Conformance[profile.NameOpenClaw].Issues)
-	i.Tools = append(slices.DeleteFunc(declared, func(t pannier.Tool) bool { return t.Fault != "" }), in.toolFiles()...)
+	i.Tools = append(slices.DeleteFunc(declared, func(t pannier.Tool) bool { return t.Fault != "" }), in.toolFiles(true)...)
 	in.reportResources(ctx, l)
 	slices.SortStableFunc(in.problems, pannier.CompareProblems)
 	i.Problems = in.problems

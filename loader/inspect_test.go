@@ -360,7 +360,7 @@ func TestInspectScripts(t *testing.T) {
 	write(t, filepath.Join(root, "a/scripts/large.sh"), "#!/bin/sh\n# Is large.\n\n"+strings.Repeat("#\n", 5<<20))
 	link(t, "/bin/sh", filepath.Join(root, "a/scripts/outside.sh"))
 	link(t, "deep", filepath.Join(root, "a/scripts/dir.sh"))
-	l := loader.New(loader.Options{Rules: rulesFor(root)})
+	l := loader.New(loader.Options{Rules: rulesFor(root), Scripts: true})
 	skills := load(t, l, pannier.Batch{Full: true}).Skills
 	found, err := l.Contents(t.Context(), skills[slices.IndexFunc(skills, func(s *pannier.Skill) bool { return s.Folder == "a" })])
 	if err != nil {

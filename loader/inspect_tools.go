@@ -136,8 +136,9 @@ func readTool(v yamldoc.Value) (tool pannier.Tool, fault string) {
 	return tool, ""
 }
 
-// toolFiles returns the functions in the Python files right in tools/ and scripts/, and the scripts of the skill, by path.
-func (in *inspector) toolFiles() []pannier.Tool {
+// toolFiles returns the functions in the Python files right in tools/ and scripts/, and the scripts of the skill if they
+// are wanted, by path.
+func (in *inspector) toolFiles(withScripts bool) []pannier.Tool {
 	var tools []pannier.Tool
 	texts := map[string][]byte{}
 	looked := 0
@@ -167,7 +168,9 @@ func (in *inspector) toolFiles() []pannier.Tool {
 			in.report("skill.tools.python", f.Path, fault.Line, fault.Message, "write what the decorator @tool is given as plain texts, in a file that Python can read")
 		}
 	}
-	tools = append(tools, in.scripts(texts, tools)...)
+	if withScripts {
+		tools = append(tools, in.scripts(texts, tools)...)
+	}
 	slices.SortStableFunc(tools, func(a, b pannier.Tool) int { return strings.Compare(a.Path, b.Path) })
 	return tools
 }

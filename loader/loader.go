@@ -53,15 +53,18 @@ type Options struct {
 	// DeleteGrace is how long a skill that has vanished stays in the catalog, marked [pannier.Skill.Deleting], before a scan
 	// that still does not find it ends it. With zero it is gone at once.
 	DeleteGrace time.Duration
+	// Scripts says that [Loader.Contents] finds scripts, for which it reads documents and programs.
+	Scripts bool
 }
 
 // Loader keeps the catalog of a workspace. [Loader.Load] is for one caller at a time, who may ask [Loader.Revisit] and
 // [Loader.Steady] after it; [Loader.Read], [Loader.Files],
 // [Loader.Inspect] and [Loader.Manifest] are for any number of callers at any time.
 type Loader struct {
-	rules pannier.DiscoveryRules
-	trees []*tree
-	watch pannier.WatchSet
+	rules   pannier.DiscoveryRules
+	scripts bool
+	trees   []*tree
+	watch   pannier.WatchSet
 	// interrupted says that the last load came to no end, so that what its batch asked for is still to be done.
 	interrupted bool
 	// mounts is the text of mountsFile that mountProblems were found in.
@@ -74,7 +77,7 @@ type Loader struct {
 
 // New returns a loader that knows nothing yet. It touches no file.
 func New(o Options) *Loader {
-	l := &Loader{rules: o.Rules, mountsFile: mountsFile}
+	l := &Loader{rules: o.Rules, scripts: o.Scripts, mountsFile: mountsFile}
 	for i, root := range o.Rules.Roots {
 		t := &tree{rules: o.Rules, index: i, root: root, top: &node{abs: root.Path}, now: time.Now}
 		t.grace.length = o.DeleteGrace

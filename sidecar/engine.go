@@ -57,7 +57,7 @@ func newEngine(s config.Settings, environ []string, o registry.Options) *engine 
 		environments: judgedBy,
 		settings:     s,
 		rules:        s.DiscoveryRules,
-		loader:       loader.New(loader.Options{Rules: s.DiscoveryRules, DeleteGrace: s.Watch.DeleteGrace}),
+		loader:       loader.New(loader.Options{Rules: s.DiscoveryRules, DeleteGrace: s.Watch.DeleteGrace, Scripts: offersScripts(s)}),
 		workspace:    config.NewWorkspaceReader(s.Workspace, s.Watch.DeleteGrace),
 		registry:     registry.New(o),
 		cards:        cardCache{builder: card.NewBuilder(card.Options{URL: s.Agent.URL, MaxBytes: maxCardBytes})},
@@ -215,8 +215,13 @@ func (e *engine) turnRules() resolve.Rules {
 	t := e.settings.Tools
 	p := e.settings.Policy
 	return resolve.Rules{Profile: p.Profile, Overrides: resolve.OverrideRules(p.Overrides), Tooling: resolve.ToolRules{
-		Enabled: t.Enabled, Kinds: t.Kinds, Scripts: slices.Contains(t.Kinds, pannier.RuntimeScript), Trust: toolTrust(t),
+		Enabled: t.Enabled, Kinds: t.Kinds, Scripts: offersScripts(e.settings), Trust: toolTrust(t),
 	}}
+}
+
+// offersScripts reports whether scripts are tools. Otherwise no file is read to find them.
+func offersScripts(s config.Settings) bool {
+	return slices.Contains(s.Tools.Kinds, pannier.RuntimeScript)
 }
 
 // toolTrust returns the trust that a skill needs for its tools of a kind.

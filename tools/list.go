@@ -85,7 +85,7 @@ func unusable(e *pannier.Entry) error {
 func (s *Service) List(snapshot *pannier.Snapshot) pannier.ToolList {
 	plan := s.plans.of(snapshot, s.Plan)
 	list := pannier.ToolList{
-		SnapshotVersion: snapshot.Version, Digest: snapshot.Digest, Enabled: s.Enabled, Runner: cmp.Or(s.Where, "none"), Report: s.Report(),
+		SnapshotVersion: snapshot.Version, Digest: snapshot.Digest, Enabled: s.Enabled, Kinds: s.Kinds, Runner: cmp.Or(s.Where, "none"), Report: s.Report(),
 		Tools: make([]pannier.ListedTool, 0, len(plan.tools)), Excluded: plan.excluded,
 	}
 	for _, tool := range plan.tools {

@@ -94,6 +94,7 @@ type Options struct {
 	Mask func(string) string
 
 	Enabled bool
+	Kinds   []pannier.RuntimeToolKind // those that are accepted
 	// RecordArguments says that events have the arguments.
 	RecordArguments bool
 	MaxCalls        int

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +40,9 @@ func (p *program) toolListCommand() *cobra.Command {
 }
 
 func (s streams) printTools(list pannier.ToolList) error {
+	if list.Kinds != nil && !slices.Contains(list.Kinds, pannier.RuntimeScript) {
+		defer fmt.Fprintln(s.err, "scripts are not listed; add script to tools.kinds to have them as tools")
+	}
 	if len(list.Tools)+len(list.Excluded) == 0 {
 		fmt.Fprintln(s.err, "no usable skill has tools")
 		return nil

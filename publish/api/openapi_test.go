@@ -119,6 +119,7 @@ var toldTools = toolFuncs{
 	list: func(s *pannier.Snapshot) pannier.ToolList {
 		tool := pannier.RuntimeTool{Name: "skill.alpha.run", Parameters: json.RawMessage(`{"type":"object"}`), ExecutionClass: "shared", Kind: pannier.RuntimeShell, Skill: "alpha"}
 		return pannier.ToolList{
+			Kinds:           pannier.RuntimeToolKinds(),
 			SnapshotVersion: s.Version, Digest: s.Digest, Enabled: true, Runner: "self", Report: &pannier.RunnerReport{Connected: true, Level: pannier.SandboxRequired},
 			Tools:    []pannier.ListedTool{{RuntimeTool: tool, Why: &pannier.ToolError{Code: pannier.ToolNotAllowed, Message: "m", Hint: "h"}}},
 			Excluded: []pannier.ExcludedTool{{Name: "skill.alpha.x", Skill: "alpha", Reason: pannier.ToolsDisabled, Detail: "d"}},

@@ -27,10 +27,8 @@ type ToolRules struct {
 	Enabled bool
 	// Kinds are the accepted kinds besides scripts; nil is all.
 	Kinds []pannier.RuntimeToolKind
-	// Scripts offers scripts.
+	// Scripts offers scripts. Otherwise they are left out: many skills would have thousands of them.
 	Scripts bool
-	// hideScripts leaves scripts out that are not offered: a turn of many skills would list thousands of them.
-	hideScripts bool
 	// Trust returns what the origin of a skill must have for its tools of a kind; nil is [ToolTrust].
 	Trust func(pannier.RuntimeToolKind) pannier.Trust
 	// MaxPerSkill bounds the accepted tools of one skill; 0 is 64.
@@ -59,8 +57,6 @@ func (r ToolRules) trust(kind pannier.RuntimeToolKind) pannier.Trust {
 // off tells why tools of a kind are not accepted, whatever their skill is.
 func (r ToolRules) off(kind pannier.RuntimeToolKind) string {
 	switch {
-	case kind == pannier.RuntimeScript && !r.Scripts:
-		return "the settings offer no scripts as tools (tools.kinds)"
 	case kind != pannier.RuntimeScript && kind != "" && r.Kinds != nil && !slices.Contains(r.Kinds, kind):
 		return fmt.Sprintf("the settings accept no tools of kind %s (tools.kinds)", kind)
 	}
@@ -173,7 +169,7 @@ func (p *planner) files(e *pannier.Entry, from int) {
 		d := declaration{Kind: pannier.RuntimePython}
 		run := fileTool{File: tool.Path, Function: cmp.Or(tool.Function, tool.Name)}
 		if tool.Kind == pannier.RuntimeScript {
-			if p.rules.hideScripts {
+			if !p.rules.Scripts {
 				continue
 			}
 			d.Kind, run.Function = pannier.RuntimeScript, ""

@@ -289,13 +289,13 @@ func TestToolRules(t *testing.T) {
 		excluded string
 	}{
 		{"everything", all, "skill.a.add skill.a.get skill.a.go-sh skill.a.run", "skill.low.run trust_level_too_low," + offLine},
-		{"no scripts", with(func(r *resolve.ToolRules) { r.Scripts = false }), "skill.a.add skill.a.get skill.a.run", "skill.a.go-sh disabled_by_config,skill.low.run trust_level_too_low," + offLine},
+		{"no scripts", with(func(r *resolve.ToolRules) { r.Scripts = false }), "skill.a.add skill.a.get skill.a.run", "skill.low.run trust_level_too_low," + offLine},
 		{"kinds", with(func(r *resolve.ToolRules) { r.Kinds = []pannier.RuntimeToolKind{pannier.RuntimeHTTP} }), "skill.a.get skill.a.go-sh", "skill.a.add disabled_by_config,skill.a.run disabled_by_config,skill.low.run disabled_by_config," + offLine},
 		{"trust", with(func(r *resolve.ToolRules) {
 			r.Trust = func(pannier.RuntimeToolKind) pannier.Trust { return pannier.TrustInternal }
 		}), "", "skill.a.add trust_level_too_low,skill.a.get trust_level_too_low,skill.a.go-sh trust_level_too_low,skill.a.run trust_level_too_low,skill.low.run trust_level_too_low," + offLine},
 		{"bound", with(func(r *resolve.ToolRules) { r.MaxPerSkill = 3 }), "skill.a.add skill.a.get skill.a.run", "skill.a.go-sh max_dynamic_tools_per_skill,skill.low.run trust_level_too_low," + offLine},
-		{"off", resolve.ToolRules{}, "", "skill.a.add dynamic_tools_disabled,skill.a.get dynamic_tools_disabled,skill.a.go-sh dynamic_tools_disabled,skill.a.run dynamic_tools_disabled,skill.low.run trust_level_too_low," + offLine},
+		{"off", resolve.ToolRules{}, "", "skill.a.add dynamic_tools_disabled,skill.a.get dynamic_tools_disabled,skill.a.run dynamic_tools_disabled,skill.low.run trust_level_too_low," + offLine},
 	} {
 		tools, excluded := resolve.Rules{Tooling: tt.rules}.Tools(s)
 		var names, reasons []string

@@ -53,10 +53,8 @@ func (rules Rules) resolve(s *pannier.Snapshot, t pannier.Turn, x *index) pannie
 	r.out.AllowedTools = rules.allowedTools(s, t, r.out.Active)
 	r.out.Overrides = r.overrides(rules, r.out.AllowedTools)
 	r.implicit()
-	tooling := rules.Tooling
-	tooling.hideScripts = !tooling.Scripts
 	var tools []pannier.RuntimeTool
-	tools, r.out.ExcludedTools = tooling.plan(r.tooled)
+	tools, r.out.ExcludedTools = rules.Tooling.plan(r.tooled)
 	r.out.Tools = make([]pannier.ListedTool, len(tools))
 	for i := range tools {
 		r.out.Tools[i].RuntimeTool = tools[i]

@@ -62,7 +62,7 @@ func open(h sidecar.Host) (sidecar.Part, error) {
 			Scanned: h.Contents.Scanned, Directory: h.Contents.Directory,
 		},
 		Where: t.Runner, HTTP: requests, Secrets: requests.secrets, Audit: h.Service.Audit, Emit: h.Emit,
-		Mask: scan.MaskSecrets, Enabled: t.Enabled, RecordArguments: h.Settings.TurnEvents.Text, MaxCalls: maxCalls,
+		Mask: scan.MaskSecrets, Enabled: t.Enabled, Kinds: t.Kinds, RecordArguments: h.Settings.TurnEvents.Text, MaxCalls: maxCalls,
 		Limits: tools.Limits{
 			Sandbox: t.Sandbox, Network: t.Network, Env: t.Env, ProjectDirs: t.ProjectDirs, Timeout: t.Timeout,
 			Bounds: pannier.ToolBounds{

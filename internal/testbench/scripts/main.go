@@ -48,7 +48,7 @@ func run(misses, list bool) error {
 		return err
 	}
 	ctx := context.Background()
-	l := loader.New(loader.Options{Rules: pannier.DiscoveryRules{
+	l := loader.New(loader.Options{Scripts: true, Rules: pannier.DiscoveryRules{
 		Workspace: filepath.Dir(root),
 		Roots:     []pannier.Root{{Path: root, Name: filepath.Base(root), Kind: pannier.SourceWorkspace}},
 		Skip:      []string{"node_modules", ".git"}, MaxDepth: 16, MaxDirs: 100_000,
