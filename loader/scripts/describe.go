@@ -159,7 +159,7 @@ func saysMore(described, name string) bool {
 func Comment(name string, text []byte) string {
 	line, block, close := "#", "", ""
 	switch path.Ext(name) {
-	case ".js", ".mjs", ".cjs", ".ts":
+	case ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts":
 		line, block, close = "//", "/*", "*/"
 	case ".ps1":
 		block, close = "<#", "#>"

@@ -16,7 +16,7 @@ import (
 )
 
 // extensions are those of scripts.
-var extensions = []string{".py", ".sh", ".bash", ".js", ".mjs", ".ts", ".rb", ".pl", ".ps1"}
+var extensions = []string{".py", ".sh", ".bash", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".rb", ".pl", ".ps1"}
 
 // HasExtension reports whether a file has the extension of a script.
 func HasExtension(name string) bool { return slices.Contains(extensions, path.Ext(name)) }
@@ -33,7 +33,7 @@ var neverDirs = strings.Fields("test tests __tests__ __mocks__ spec fixtures tes
 
 // neverNames matches the names of tests, of parts of packages, and of generated files.
 var neverNames = regexp.MustCompile(`^(?:__init__\.py|conftest\.py|setup\.py|test_.*\.py|.*_test\.py|` +
-	`.*[.](?:test|spec|min|bundle|config|d)\.(?:js|mjs|ts)|.*_pb2(?:_grpc)?\.py)$`)
+	`.*[.](?:test|spec|min|bundle|config|d)\.[cm]?(?:js|ts)|.*_pb2(?:_grpc)?\.py)$`)
 
 // data matches the names of documents and data, which are no scripts even if their mode says so.
 var data = regexp.MustCompile(`(?i)\.(?:md|txt|rst|json|jsonl|ya?ml|toml|ini|cfg|csv|tsv|xml|html?|css|svg|png|jpe?g|` +
@@ -143,7 +143,7 @@ var imports = map[string]*regexp.Regexp{
 func Imports(name string, text []byte) []string {
 	ext := path.Ext(name)
 	switch ext {
-	case ".mjs", ".ts":
+	case ".mjs", ".cjs", ".ts", ".mts", ".cts":
 		ext = ".js"
 	case ".bash", ".ps1":
 		ext = ".sh"

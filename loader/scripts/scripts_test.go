@@ -145,6 +145,7 @@ func TestImports(t *testing.T) {
 		{"a.py", "import os, x.y\nfrom .lib import one\nfrom . import two, three\n", "[os y lib one two three]"},
 		{"a.js", "import x from './lib.js'\nconst y = require('../z')\nimport 'fs'", "[lib . z]"},
 		{"a.sh", "source \"$DIR/lib.sh\"\n. ./b.sh\n", "[$DIR lib b]"},
+		{"a.cts", "const y = require('../z')", "[. z]"},
 		{"a.pl", "use x;", "[]"},
 	} {
 		if got := fmt.Sprint(scripts.Imports(tt.name, []byte(tt.text))); got != tt.want {

@@ -29,8 +29,8 @@ type call struct {
 	mask  *output.Mask
 }
 
-// newCall makes the directory of a call: the arguments, which the tool can read, and a directory with HOME and TMPDIR, which it can
-// write.
+// newCall makes the directory of a call: the arguments, which the tool can read, and a directory with HOME, TMPDIR and
+// the working directory of a script, which it can write.
 func (e *Executor) newCall(job *pannier.ToolJob, skill string) (*call, error) {
 	dir, err := os.MkdirTemp(e.place.path("calls"), "")
 	if err != nil {
@@ -39,7 +39,7 @@ func (e *Executor) newCall(job *pannier.ToolJob, skill string) (*call, error) {
 	c := &call{e: e, job: job, skill: skill, dir: dir}
 	root := os.Geteuid() == 0
 	err = os.WriteFile(c.path("arguments.json"), job.Arguments, 0o444)
-	for _, sub := range []string{"scratch", "scratch/home", "scratch/tmp"} {
+	for _, sub := range []string{"scratch", "scratch/home", "scratch/tmp", "scratch/work"} {
 		if err == nil {
 			err = os.Mkdir(c.path(sub), 0o700)
 		}
@@ -65,29 +65,30 @@ func (c *call) resultFile() string { return c.path("scratch/result.json") }
 func (c *call) remove() { removeTree(c.dir) }
 
 // spec returns how the sandbox runs the tool.
-func (c *call) spec() (sandbox.Spec, *pannier.ToolError) {
+func (c *call) spec(ctx context.Context) (sandbox.Spec, *pannier.ToolError) {
 	var argv []string // the program of the tool, as an absolute path, and its arguments
-	var failed *pannier.ToolError
+	project, failed := c.project()
+	if failed != nil {
+		return sandbox.Spec{}, failed
+	}
+	dir := cmp.Or(project, c.skill)
 	switch c.job.Kind {
 	case pannier.RuntimeShell:
 		argv, failed = c.shell()
 	case pannier.RuntimePython:
 		argv, failed = c.function()
 	case pannier.RuntimeScript:
-		argv, failed = c.script()
+		dir = cmp.Or(project, c.path("scratch/work"))
+		argv, failed = c.script(ctx, dir)
 	default:
 		failed = toolError(pannier.ToolFailed, fmt.Sprintf("a runner does not carry out tools of kind %.40q", c.job.Kind), "update pannier on both sides")
 	}
 	if failed != nil {
 		return sandbox.Spec{}, failed
 	}
-	project, failed := c.project()
-	if failed != nil {
-		return sandbox.Spec{}, failed
-	}
 	job := c.job
 	s := sandbox.Spec{
-		Argv: argv, Dir: c.skill, Env: c.environment(), Level: cmp.Or(job.Sandbox, pannier.SandboxRequired), Network: job.Network,
+		Argv: argv, Dir: dir, Env: c.environment(), Level: cmp.Or(job.Sandbox, pannier.SandboxRequired), Network: job.Network,
 		Read: slices.Concat([]string{c.skill, c.path("arguments.json"), c.e.driver}, c.e.Read), UID: c.e.UID, GID: c.e.GID,
 		Scratch: c.path("scratch"),
 		Limits: sandbox.Limits{
@@ -96,7 +97,7 @@ func (c *call) spec() (sandbox.Spec, *pannier.ToolError) {
 		},
 	}
 	if project != "" {
-		s.Dir, s.Write = project, append(s.Write, project)
+		s.Write = append(s.Write, project)
 	}
 	if job.Kind == pannier.RuntimeShell {
 		s.Stdin = job.Arguments
@@ -137,8 +138,11 @@ func (c *call) environment() []string {
 		"PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "PANNIER_ARGUMENTS=" + c.path("arguments.json"), "PANNIER_SKILL_DIR=" + c.skill,
 		"PANNIER_CALL_ID=" + c.job.ID,
 	}
-	if c.job.Kind == pannier.RuntimePython {
+	switch c.job.Kind {
+	case pannier.RuntimePython:
 		env = append(env, "PANNIER_RESULT="+c.resultFile())
+	case pannier.RuntimeScript:
+		env = append(env, "PYTHONPATH="+c.skill, "NODE_PATH="+c.skill)
 	}
 	var secrets []string
 	for _, name := range c.job.Env {
@@ -154,7 +158,7 @@ func (c *call) environment() []string {
 // isReserved reports whether a variable would change how the tool is run, or is pannier's own.
 func isReserved(name string) bool {
 	switch name {
-	case "PATH", "HOME", "TMPDIR", "LANG", "TERM", "BASH_ENV", "ENV", "IFS":
+	case "PATH", "HOME", "TMPDIR", "LANG", "TERM", "BASH_ENV", "ENV", "IFS", "NODE_PATH":
 		return true
 	}
 	return strings.HasPrefix(name, "PANNIER_") || strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "PYTHON")
@@ -175,6 +179,9 @@ func (c *call) finish(ctx context.Context, exit sandbox.Exit, result *pannier.To
 	}
 	result.ExitCode = &exit.Code
 	if exit.Code != 0 {
+		if missing := c.missingModule(result.Output); missing != nil {
+			return missing
+		}
 		return toolError(pannier.ToolFailed, fmt.Sprintf("the tool exited with code %d", exit.Code), "look at its output")
 	}
 	result.OK = true

@@ -1,7 +1,6 @@
 package execute
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,12 +12,6 @@ import (
 
 	"pannier"
 	"pannier/tools/sandbox"
-)
-
-// The bounds of the arguments of a script.
-const (
-	maxScriptArguments = 256
-	maxScriptBytes     = 64 << 10
 )
 
 // shell returns the declared command. Arguments of the call never become part of it.
@@ -62,30 +55,6 @@ func (c *call) function() ([]string, *pannier.ToolError) {
 	python, failed := c.program("python3")
 	// -I: neither variables nor the directories of the user change what is imported. -B: the copy cannot be written.
 	return []string{python, "-I", "-B", c.e.driver, filepath.Join(c.skill, filepath.FromSlash(file)), c.job.Function, c.skill}, failed
-}
-
-func (c *call) script() ([]string, *pannier.ToolError) {
-	start, failed := c.startOf(c.job.Script)
-	if failed != nil {
-		return nil, failed
-	}
-	var arguments struct {
-		Argv []string `json:"argv"`
-	}
-	if err := json.Unmarshal(c.job.Arguments, &arguments); err != nil {
-		return nil, toolError(pannier.ToolArgumentsInvalid, "argv is not a list of texts", "give argv as a list of texts")
-	}
-	size := 0
-	for _, a := range arguments.Argv {
-		size += len(a) + 1
-	}
-	if len(arguments.Argv) > maxScriptArguments || size > maxScriptBytes {
-		return nil, toolError(pannier.ToolArgumentsInvalid, fmt.Sprintf("argv has more than %d texts or %d bytes", maxScriptArguments, maxScriptBytes), "give less")
-	}
-	if slices.ContainsFunc(arguments.Argv, hasNUL) {
-		return nil, toolError(pannier.ToolArgumentsInvalid, "argv has a NUL character, which no program can get", "leave it out")
-	}
-	return append(start, arguments.Argv...), nil
 }
 
 // has reports whether the manifest has a file.

@@ -55,8 +55,9 @@ type Executor struct {
 	place   *place
 	copies  *copies
 	support sandbox.Report
-	driver  string // path of the driver of Python functions
-	exposed string // why tools are refused since the start; empty if they are not
+	driver  string                  // path of the driver of Python functions
+	exposed string                  // why tools are refused since the start; empty if they are not
+	version atomic.Pointer[version] // of Node.js
 	running atomic.Int64
 	ended   sync.WaitGroup
 	ctx     context.Context // done once the executor is closed
@@ -156,7 +157,7 @@ func (e *Executor) run(ctx context.Context, job *pannier.ToolJob, out func([]byt
 		return toolError(pannier.ToolCopyFailed, "the directory of the call was not made: "+err.Error(), "free space for the runner, or name another directory with --dir")
 	}
 	defer c.remove()
-	spec, failed := c.spec()
+	spec, failed := c.spec(ctx)
 	if failed != nil {
 		return failed
 	}
