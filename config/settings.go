@@ -49,8 +49,14 @@ type Settings struct {
 	Prompt      Prompt
 	TurnEvents  TurnEvents
 	Install     Install
-	MCP         string // one of [MCPOff], [MCPResources] and [MCPTools]
+	MCP         MCP
 	Tools       Tools
+}
+
+// MCP is what hosts of the Model Context Protocol get.
+type MCP struct {
+	Offers          string // one of [MCPOff], [MCPResources] and [MCPTools]
+	CatalogMaxBytes int    // longest list of skills in the description of a tool; 0 means none
 }
 
 // Given says what was named and is not the default.
@@ -125,7 +131,7 @@ type TurnEvents struct {
 	Text      bool // with the turns and all arguments
 }
 
-// The values of [Settings.MCP]: what hosts of the Model Context Protocol are served.
+// The values of [MCP.Offers]: what hosts of the Model Context Protocol are served.
 const (
 	MCPOff       = "off"
 	MCPResources = "resources"

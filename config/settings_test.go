@@ -101,7 +101,8 @@ var samples = map[string]sample{
 	"policy.overrides_trust":               {"community", "", func(s config.Settings) any { return s.Policy.Overrides.Trust }, pannier.TrustCommunity},
 	"prompt.format":                        {"molecule_system", "", func(s config.Settings) any { return s.Prompt.Format }, "molecule_system"},
 	"turn_events":                          {"replay", "", func(s config.Settings) any { return s.TurnEvents }, config.TurnEvents{PerMinute: config.TurnEventsAll, Text: true}},
-	"mcp":                                  {"resources", "", func(s config.Settings) any { return s.MCP }, config.MCPResources},
+	"mcp":                                  {"resources", "", func(s config.Settings) any { return s.MCP.Offers }, config.MCPResources},
+	"mcp_catalog_max_bytes":                {"900", "", func(s config.Settings) any { return s.MCP.CatalogMaxBytes }, 900},
 	"tools.trust":                          {"internal", "", func(s config.Settings) any { return s.Tools.Trust }, pannier.TrustInternal},
 	"tools.enabled":                        {"true", "", func(s config.Settings) any { return s.Tools.Enabled }, true},
 	"tools.kinds":                          {"http,script", "[http, script]", func(s config.Settings) any { return s.Tools.Kinds }, []pannier.RuntimeToolKind{"http", "script"}},
@@ -209,7 +210,7 @@ func TestDefaults(t *testing.T) {
 		Prompt:      config.Prompt{Format: "compact", MaxChars: 24000},
 		TurnEvents:  config.TurnEvents{PerMinute: 120},
 		Install:     config.Install{Enabled: true, MaxCompressedBytes: 100 << 20},
-		MCP:         config.MCPTools,
+		MCP:         config.MCP{Offers: config.MCPTools, CatalogMaxBytes: 1900},
 		Tools: config.Tools{
 			Kinds:  []pannier.RuntimeToolKind{pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy, pannier.RuntimePython},
 			Runner: config.RunnerNone, Sandbox: pannier.SandboxRequired, UID: 65534, Timeout: 20 * time.Second, MaxMemoryBytes: 512 << 20,

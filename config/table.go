@@ -184,7 +184,10 @@ var table = append([]setting{
 		func(d *draft) *int64 { return &d.Install.MaxCompressedBytes }, atLeast[int64](1)),
 	word(setting{key: "mcp", kind: "mode", fallback: MCPTools},
 		"what /mcp offers hosts of the Model Context Protocol: tools (and resources), resources, or off",
-		func(d *draft) *string { return &d.MCP }, MCPTools, MCPResources, MCPOff),
+		func(d *draft) *string { return &d.MCP.Offers }, MCPTools, MCPResources, MCPOff),
+	one(setting{key: "mcp_catalog_max_bytes", kind: "bytes", fallback: "1900"},
+		"longest list of skills in the description of activate_skill; 0 means none",
+		func(d *draft) *int { return &d.MCP.CatalogMaxBytes }, atLeast[int](0)),
 }, toolSettings...)
 
 // kindBool is the kind by which pflag knows that a flag can stand without a value.

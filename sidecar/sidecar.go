@@ -156,8 +156,8 @@ func privateSettings(s config.Settings) config.Settings {
 	s.TCP.Console, s.TCP.AllowOrigins = false, nil
 	s.Platforms = []config.Platform{{URL: config.PlatformOff}}
 	s.Install.Enabled = false
-	if s.MCP == config.MCPOff {
-		s.MCP = config.MCPTools
+	if s.MCP.Offers == config.MCPOff {
+		s.MCP.Offers = config.MCPTools
 	}
 	return s
 }

@@ -78,13 +78,11 @@ func TestFindHasOneOrder(t *testing.T) {
 		t.Fatalf("%+v: %v", command, err)
 	}
 	same("pannier find", slugsFound(printed), want)
-	structured := must(host.CallTool(t.Context(), &mcp.CallToolParams{Name: "find_skills", Arguments: map[string]string{"query": text}}))(t)
-	var tool struct{ Skills []struct{ Name string } }
-	encoded, _ := json.Marshal(structured.StructuredContent)
-	_ = json.Unmarshal(encoded, &tool)
+	tool := must(host.CallTool(t.Context(), &mcp.CallToolParams{Name: "find_skills", Arguments: map[string]string{"query": text}}))(t)
 	var named []string
-	for _, f := range tool.Skills {
-		named = append(named, f.Name)
+	for line := range strings.Lines(tool.Content[0].(*mcp.TextContent).Text) {
+		name, _, _ := strings.Cut(strings.TrimPrefix(line, "- `"), "`: ")
+		named = append(named, name)
 	}
 	same("find_skills", named, offered)
 	turn := must(s.Resolve(t.Context(), pannier.Turn{Text: text}))(t)
@@ -178,8 +176,8 @@ func TestEveryWayToReferToASkill(t *testing.T) {
 	}
 }
 
-// TestTriggersReachEveryModel: what calls for a skill is in every prompt format that is not another tool's own, and in the instructions
-// of MCP.
+// TestTriggersReachEveryModel: what calls for a skill is in every prompt format that is not another tool's own, and in what MCP
+// hosts show.
 func TestTriggersReachEveryModel(t *testing.T) {
 	t.Parallel()
 	w := workspaceWith(t, "mkdir -p skills/pdf; printf -- '---\nname: pdf\ndescription: Fills in forms.\ntriggers: [tax return]\n---\nText\n' > skills/pdf/SKILL.md\n")
@@ -190,8 +188,9 @@ func TestTriggersReachEveryModel(t *testing.T) {
 		}
 	}
 	host := connectMCP(t, eras["stateless"], &mcp.StreamableClientTransport{Endpoint: "http://pannier/mcp", HTTPClient: socketClient(s.socket)})
-	if text := host.InitializeResult().Instructions; !strings.Contains(text, "- `pdf`: Fills in forms. Triggers: tax return") {
-		t.Errorf("the instructions are\n%s", text)
+	tools := must(host.ListTools(t.Context(), nil))(t)
+	if text := tools.Tools[0].Description; !strings.Contains(text, "- `pdf`: Fills in forms. Triggers: tax return") {
+		t.Errorf("the description of %s is\n%s", tools.Tools[0].Name, text)
 	}
 }
 

@@ -53,7 +53,7 @@ func newShop(t testing.TB, slugs ...string) *shop {
 	s.Options = mcp.Options{
 		Subscribe: func() (<-chan *pannier.Snapshot, func()) { return s.news, func() {} },
 		Manifest:  s.manifest,
-		Tools:     true, InstructionsMaxChars: 4000, PageSize: 100,
+		Tools:     true, CatalogMaxBytes: 1900, PageSize: 100,
 	}
 	s.contents = service.Options{
 		Snapshot: s.current, Rescan: s.rescan, Ranked: new(resolve.Resolver).Find,

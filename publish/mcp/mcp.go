@@ -37,9 +37,9 @@ type Options struct {
 	// Version is that of the program.
 	Version string
 
-	Tools                bool // offer tools to hosts that read no resources
-	InstructionsMaxChars int  // 0 means no catalog
-	PageSize             int  // items in an answer
+	Tools           bool // offer tools to hosts that read no resources
+	CatalogMaxBytes int  // longest description of the tool that returns skills; 0 means one without the skills
+	PageSize        int  // items in an answer
 
 	Caller     func(*http.Request) string // optional: identifies who owns a session
 	OnSession  func(pannier.MCPSession)   // optional: a host has connected; its texts are not cleaned

@@ -17,14 +17,14 @@ import (
 // Module serves hosts of the Model Context Protocol at /mcp, unless the settings switch that off.
 func Module() sidecar.Module {
 	return sidecar.Module{Name: "mcp", Open: func(host sidecar.Host) (sidecar.Part, error) {
-		if host.Settings.MCP == config.MCPOff {
+		if host.Settings.MCP.Offers == config.MCPOff {
 			return sidecar.Part{}, nil
 		}
 		var events hostEvents
 		s := New(Options{
 			Service: host.Service, Subscribe: host.Subscribe, Manifest: host.Manifest, SkillTools: host.Settings.Tools.Enabled,
 			Version: host.Build.Version,
-			Tools:   host.Settings.MCP == config.MCPTools, InstructionsMaxChars: 4000, PageSize: 1000,
+			Tools:   host.Settings.MCP.Offers == config.MCPTools, CatalogMaxBytes: host.Settings.MCP.CatalogMaxBytes, PageSize: 1000,
 			Caller: callerOf, OnWatch: host.WatchesChanged, Registerer: host.Registerer, Logger: host.Logger,
 			OnSession: func(session pannier.MCPSession) {
 				if events.admit(time.Now()) {

@@ -40,58 +40,36 @@ func schemaOf(properties object, required ...string) object {
 }
 
 var (
-	texts          = object{"type": "array", "items": object{"type": "string"}}
-	readOnly       = &sdk.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: new(false)}
-	activateOutput = object{
-		"type": "object", "required": []string{"name", "instructions", "directory", "files"},
-		"properties": object{
-			"name": text("The name that was asked for."), "instructions": text("The text of the skill."),
-			"directory": text("The directory of the skill."), "files": texts,
-			"files_truncated": object{"type": "boolean"}, "warnings": texts,
-		},
-	}
-	findOutput = object{
-		"type": "object", "required": []string{"skills"},
-		"properties": object{"skills": object{"type": "array", "items": object{
-			"type": "object", "required": []string{"name", "description", "relevance"}, "properties": object{
-				"name": text("What activate_skill takes."), "description": object{"type": "string"},
-				"relevance": object{
-					"type": "object", "required": []string{"score", "matched"},
-					"properties": object{"score": object{"type": "number"}, "matched": texts},
-				},
-			},
-		}}},
-	}
+	readOnly = &sdk.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: new(false)}
+	// always has hosts that let a model search for tools show these from the start.
+	always = sdk.Meta{"anthropic/alwaysLoad": true}
 )
 
 // toolsOf returns the tools by name. There are none without skills.
-func toolsOf(offered []*pannier.Entry) []json.RawMessage {
-	if len(offered) == 0 {
+func (s *Server) toolsOf(v *view) []json.RawMessage {
+	if len(v.offered) == 0 {
 		return nil
 	}
-	names := make([]string, len(offered))
-	for i, e := range offered {
+	names := make([]string, len(v.offered))
+	for i, e := range v.offered {
 		names[i] = e.Slug
 	}
 	name := text("The name of the skill.")
 	name["enum"] = names
 	tools := []json.RawMessage{encode(&sdk.Tool{
-		Name: toolActivate, Title: "Activate a skill", Annotations: readOnly,
-		Description: "Returns the instructions of a skill. Call it before you do a task that the skill is for, " +
-			"and follow what it returns.",
-		InputSchema: schemaOf(object{"name": name}, "name"), OutputSchema: activateOutput,
+		Name: toolActivate, Title: "Activate a skill", Annotations: readOnly, Meta: always,
+		Description: s.describeActivate(v), InputSchema: schemaOf(object{"name": name}, "name"),
 	})}
-	if len(offered) >= findFrom {
+	if len(v.offered) >= findFrom {
 		tools = append(tools, encode(&sdk.Tool{
-			Name: toolFind, Title: "Find skills", Annotations: readOnly,
-			Description: "Finds the skills for a task, the most relevant first. " +
-				fmt.Sprintf("There are %d skills.", len(offered)),
-			InputSchema:  schemaOf(object{"query": text("The task in your own words, or a name.")}, "query"),
-			OutputSchema: findOutput,
+			Name: toolFind, Title: "Find skills", Annotations: readOnly, Meta: always,
+			Description: fmt.Sprintf("Finds the skills for a task among all %d skills of this project, ", len(v.offered)) +
+				"the most relevant first. Call " + toolActivate + " with the name of one that fits.",
+			InputSchema: schemaOf(object{"query": text("The task in your own words, or a name.")}, "query"),
 		}))
 	}
 	return append(tools, encode(&sdk.Tool{
-		Name: toolReadFile, Title: "Read a file of a skill", Annotations: readOnly,
+		Name: toolReadFile, Title: "Read a file of a skill", Annotations: readOnly, Meta: always,
 		Description: "Returns a file that the instructions of a skill mention.",
 		InputSchema: schemaOf(object{
 			"skill": text("The name of the skill."),
@@ -142,7 +120,8 @@ func (s *Server) callTool(ctx context.Context, req sdk.Request, params *sdk.Call
 	}
 	result, err := call(ctx, v, arguments)
 	if refusal, ok := asRefusal(err); ok {
-		result = &callResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: textOf(refusal)}}}
+		result = textResult(textOf(refusal))
+		result.IsError = true
 	} else if err != nil {
 		return nil, err
 	}
@@ -155,6 +134,10 @@ type callResult struct {
 	Content           []sdk.Content   `json:"content"`
 	StructuredContent json.RawMessage `json:"structuredContent,omitempty"`
 	IsError           bool            `json:"isError,omitempty"`
+}
+
+func textResult(text string) *callResult {
+	return &callResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}
 }
 
 func complete(ctx context.Context, result *callResult) *callResult {
@@ -191,15 +174,6 @@ func (s *Server) search(v *view, text string, limit int) ([]pannier.FoundSkill, 
 	return list.Skills, err
 }
 
-type activation struct {
-	Name           string   `json:"name"`
-	Instructions   string   `json:"instructions"`
-	Directory      string   `json:"directory"`
-	Files          []string `json:"files"`
-	FilesTruncated bool     `json:"files_truncated,omitempty"`
-	Warnings       []string `json:"warnings,omitempty"`
-}
-
 func (s *Server) activate(ctx context.Context, v *view, a toolArguments) (*callResult, error) {
 	e, err := s.toolSkill(v, "name", a.Name)
 	if err != nil {
@@ -209,14 +183,8 @@ func (s *Server) activate(ctx context.Context, v *view, a toolArguments) (*callR
 	if err != nil {
 		return nil, err
 	}
-	shown, structured := prompt.Activation(content)
-	return &callResult{
-		Content: []sdk.Content{&sdk.TextContent{Text: shown}},
-		StructuredContent: encode(activation{
-			Name: e.Slug, Instructions: structured.Body, Directory: structured.Directory, Files: structured.Resources,
-			FilesTruncated: structured.ResourcesTruncated, Warnings: structured.Warnings,
-		}),
-	}, nil
+	// There is no structured content: some hosts hand on both, others the structured content alone.
+	return textResult(prompt.Activation(content)), nil
 }
 
 func (s *Server) readToolFile(ctx context.Context, v *view, a toolArguments) (*callResult, error) {
@@ -251,12 +219,6 @@ func (s *Server) readToolFile(ctx context.Context, v *view, a toolArguments) (*c
 	return &callResult{Content: []sdk.Content{content}}, nil
 }
 
-type foundSkill struct {
-	Name        string            `json:"name"`
-	Description string            `json:"description"`
-	Relevance   pannier.Relevance `json:"relevance"`
-}
-
 func (s *Server) find(_ context.Context, v *view, a toolArguments) (*callResult, error) {
 	if strings.TrimSpace(a.Query) == "" {
 		return nil, refuse("argument_missing", "the argument query is missing", "give words that describe the task")
@@ -265,19 +227,12 @@ func (s *Server) find(_ context.Context, v *view, a toolArguments) (*callResult,
 	if err != nil {
 		return nil, err
 	}
-	result := struct {
-		Skills []foundSkill `json:"skills"`
-	}{Skills: []foundSkill{}}
 	var shown strings.Builder
 	for _, f := range found {
-		result.Skills = append(result.Skills, foundSkill{f.Slug, f.Description, f.Relevance})
 		shown.WriteString("- `" + f.Slug + "`: " + f.Description + "\n")
 	}
 	if len(found) == 0 {
 		shown.WriteString("No skill matches. Other words may.")
 	}
-	return &callResult{
-		Content:           []sdk.Content{&sdk.TextContent{Text: shown.String()}},
-		StructuredContent: encode(result),
-	}, nil
+	return textResult(shown.String()), nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -61,7 +62,7 @@ func (s *Server) newView(snapshot *pannier.Snapshot) *view {
 	}
 	v.lists.prompts = pannier.DigestOf(encode(v.prompts))
 	if s.Tools {
-		v.tools = toolsOf(v.offered)
+		v.tools = s.toolsOf(v)
 	}
 	v.lists.tools = digestOf(v.tools)
 	v.instructions = sync.OnceValue(func() string { return s.writeInstructions(v) })
@@ -100,30 +101,49 @@ func encode(value any) json.RawMessage {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 }
 
-// The beginning of the instructions, with tools and without.
+// The instructions, with tools and without. Hosts read them once, so that they have nothing that changes; without tools
+// nothing else lists the skills to a model.
 const (
-	useTools = "This server provides the skills of a workspace: instructions and files for particular tasks. " +
-		"Before you do a task that one of them is for, call activate_skill with its name and follow the instructions " +
-		"that it returns; read_skill_file returns the files that they mention.\n"
-	useResources = "This server provides the skills of a workspace: instructions and files for particular tasks. " +
-		"Before you do a task that one of them is for, read the resource skill://NAME/SKILL.md and follow its " +
-		"instructions.\n"
+	instructionsHead  = "This server provides the skills of a project: instructions and files for particular tasks. "
+	instructionsTools = instructionsHead + "The description of the tool " + toolActivate + " lists them, and changes with " +
+		"them. Look there before you start a task: if a skill is for it, call " + toolActivate + " with its name and follow " +
+		"the instructions that it returns; " + toolReadFile + " returns the files that they mention."
+	instructionsEmpty = instructionsHead + "It has tools for them as soon as there is a skill."
+	lookResources     = "Look here first: before you start a task, read the resource skill://NAME/SKILL.md of the skill that is " +
+		"for it, and follow its instructions.\n"
 )
 
+// heading begins the line that names the skills.
+const heading = "Skills of this project: "
+
 func (s *Server) writeInstructions(v *view) string {
-	head := useResources
-	if s.Tools {
-		head = useTools
+	switch {
+	case !s.Tools:
+		head := instructionsHead + "\n\n"
+		catalog := prompt.Catalog(v.snapshot, v.offered, instructionsMaxBytes-len(head), heading, lookResources)
+		return strings.TrimSpace(head + cmp.Or(catalog, lookResources))
+	case len(v.offered) == 0:
+		return instructionsEmpty
 	}
-	room := s.InstructionsMaxChars - len(head) - len("\n")
-	if room <= 0 || len(v.offered) == 0 {
-		return strings.TrimSpace(head)
+	return instructionsTools
+}
+
+// instructionsMaxBytes bounds the instructions.
+const instructionsMaxBytes = 4000
+
+// The description of the tool that returns skills, without their names. A model reads it before it has chosen anything, so
+// that it says when to look, and hosts that show its beginning alone show names.
+const (
+	lookTools = "Look here first: before you start any task, check whether one of these skills is for it. If one is, you MUST " +
+		"call this tool with its name before you do anything else, and follow the instructions that it returns.\n"
+	lookFind = "Not all of the %d skills are described here: if none of these fits, call " + toolFind + " with the task.\n"
+)
+
+// describeActivate returns the description of the tool that returns skills: the catalog.
+func (s *Server) describeActivate(v *view) string {
+	more := lookTools
+	if len(v.offered) >= findFrom {
+		more += fmt.Sprintf(lookFind, len(v.offered))
 	}
-	more := "Not all are described in full here: read skill://NAME/SKILL.md to see more.\n"
-	if s.Tools && len(v.offered) >= findFrom {
-		more = "Not all are described in full here: find the one for a task with find_skills.\n"
-	} else if s.Tools {
-		more = "Not all are described in full here: activate_skill returns all of one.\n"
-	}
-	return strings.TrimSpace(head + "\n" + prompt.Catalog(v.snapshot, v.offered, room, more))
+	return strings.TrimSpace(cmp.Or(prompt.Catalog(v.snapshot, v.offered, s.CatalogMaxBytes, heading, more), more))
 }

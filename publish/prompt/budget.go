@@ -470,8 +470,9 @@ func tagsOf(s *pannier.Snapshot) []string {
 	return tags
 }
 
-// The names of formats that list slugs.
+// The names of formats that list slugs, and the label of a format that names all skills in one line.
 var (
+	noGroup       = newForm(func(*Renderer, *pannier.Entry) string { return "" })
 	slugName      = newForm(func(_ *Renderer, e *pannier.Entry) string { return e.Slug })
 	qualifiedName = newForm(func(_ *Renderer, e *pannier.Entry) string { return e.Qualified() })
 )
