@@ -112,6 +112,7 @@ var importRules = map[string]importRule{
 	"pannier/console/e2e":                   {nil, "it has tests alone, which drive the built binary from outside"},
 	"pannier/internal/testbench/browser":    {nil, "helpers of tests must not import what is tested"},
 	"pannier/internal/testbench/bench":      {nil, "the bench drives the built binary from outside, as users do"},
+	"pannier/internal/testbench/calls":      {nil, "it drives the built binary from outside, as agents do"},
 	"pannier/internal/testbench/faults":     {[]string{"pannier/internal/seqlog"}, "a disk that fails wraps the files of a log"},
 	"pannier/internal/testbench/fixture":    {nil, "helpers of tests must not import what is tested"},
 	"pannier/internal/fsx":                  {nil, "files are opened, compared and replaced by one set of rules in every stage"},

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,47 +21,15 @@ import (
 
 // call is one call of a tool, with a directory of its own.
 type call struct {
+	*callDir
 	e     *Executor
 	job   *pannier.ToolJob
 	skill string // directory of the copy
-	dir   string
 	mask  *output.Mask
 }
 
-// newCall makes the directory of a call: the arguments, which the tool can read, and a directory with HOME, TMPDIR and
-// the working directory of a script, which it can write.
-func (e *Executor) newCall(job *pannier.ToolJob, skill string) (*call, error) {
-	dir, err := os.MkdirTemp(e.place.path("calls"), "")
-	if err != nil {
-		return nil, err
-	}
-	c := &call{e: e, job: job, skill: skill, dir: dir}
-	root := os.Geteuid() == 0
-	err = os.WriteFile(c.path("arguments.json"), job.Arguments, 0o444)
-	for _, sub := range []string{"scratch", "scratch/home", "scratch/tmp", "scratch/work"} {
-		if err == nil {
-			err = os.Mkdir(c.path(sub), 0o700)
-		}
-		if err == nil && root {
-			err = os.Chown(c.path(sub), e.UID, e.GID)
-		}
-	}
-	if err == nil && root {
-		err = os.Chmod(dir, 0o711) // the tool runs as another user
-	}
-	if err != nil {
-		c.remove()
-		return nil, err
-	}
-	return c, nil
-}
-
-func (c *call) path(name string) string { return filepath.Join(c.dir, name) }
-
 // resultFile is where the driver writes what a function returns.
 func (c *call) resultFile() string { return c.path("scratch/result.json") }
-
-func (c *call) remove() { removeTree(c.dir) }
 
 // spec returns how the sandbox runs the tool.
 func (c *call) spec(ctx context.Context) (sandbox.Spec, *pannier.ToolError) {

@@ -2,7 +2,7 @@
 // the tool there in the sandbox.
 //
 //	DIR/pannier-tools-*/skills/  copies of skills, read-only, by manifest
-//	DIR/pannier-tools-*/calls/   a directory for each call, with HOME and TMPDIR of the tool, removed afterwards
+//	DIR/pannier-tools-*/calls/   a directory for each call, with HOME and TMPDIR of the tool, removed afterwards unless it is as before
 package execute
 
 import (
@@ -54,6 +54,7 @@ type Executor struct {
 	Options
 	place   *place
 	copies  *copies
+	dirs    callDirs
 	support sandbox.Report
 	driver  string                  // path of the driver of Python functions
 	exposed string                  // why tools are refused since the start; empty if they are not
@@ -96,6 +97,7 @@ const noRights = 65534
 func (e *Executor) Close() {
 	e.close()
 	e.ended.Wait()
+	e.dirs.close()
 	e.place.remove()
 }
 
@@ -152,11 +154,12 @@ func (e *Executor) run(ctx context.Context, job *pannier.ToolJob, out func([]byt
 		return failed
 	}
 	defer release()
-	c, err := e.newCall(job, copied.dir)
+	dir, err := e.dirs.take(e.place.path("calls"), e.UID, e.GID, job.Arguments)
 	if err != nil {
 		return toolError(pannier.ToolCopyFailed, "the directory of the call was not made: "+err.Error(), "free space for the runner, or name another directory with --dir")
 	}
-	defer c.remove()
+	defer func() { e.dirs.give(dir, e.MaxCalls) }()
+	c := &call{callDir: dir, e: e, job: job, skill: copied.dir}
 	spec, failed := c.spec(ctx)
 	if failed != nil {
 		return failed

@@ -45,10 +45,16 @@ func IsSystem(path string) bool {
 // Exposed returns the first of the paths that every program may read, by whichever symlinks it is reached, and the path of the
 // system that it lies below; both are empty if there is none. A path may be missing.
 func Exposed(paths []string) (path, system string) {
-	systems := map[string]string{}
+	type file struct{ dev, ino uint64 }
+	stat := func(path string) (file, bool) {
+		var st unix.Stat_t
+		err := unix.Stat(path, &st)
+		return file{uint64(st.Dev), st.Ino}, err == nil
+	}
+	systems := map[file]string{}
 	for _, system := range systemPaths {
-		if real, err := filepath.EvalSymlinks(system); err == nil {
-			systems[real] = system
+		if of, ok := stat(system); ok {
+			systems[of] = system
 		}
 	}
 	for _, path := range paths {
@@ -58,7 +64,8 @@ func Exposed(paths []string) (path, system string) {
 			at, err = filepath.EvalSymlinks(parent)
 		}
 		for ; ; at = filepath.Dir(at) {
-			if system := systems[at]; system != "" {
+			of, ok := stat(at)
+			if system := systems[of]; ok && system != "" {
 				return path, system
 			}
 			if at == filepath.Dir(at) {
