@@ -94,6 +94,9 @@ type RuntimeTool struct {
 	Config json.RawMessage `json:"config,omitempty"`
 	// OutputPolicy is what becomes of its output: what the skill asks for, narrowed to what its kind and its trust allow.
 	OutputPolicy OutputPolicy `json:"output_policy"`
+	// ByPermission says that the skill is trusted too little for the kind of the tool, so that only the permission of its files lets it
+	// run.
+	ByPermission bool `json:"-"`
 	// Diagnostics tell where the policy is not what the skill asks for.
 	Diagnostics []ToolDiagnostic `json:"diagnostics,omitempty"`
 }

@@ -212,10 +212,11 @@ type CanceledToolCall struct {
 	Canceled bool   `json:"canceled"`
 }
 
-// MayCall reports whether the operator allows tools of a kind of a skill whose files have a fingerprint. The skill of a tool that
-// sends a secret needs permission whatever its trust is. A function_proxy needs none: the agent decides about its own tools.
-func (e *Entry) MayCall(kind RuntimeToolKind, sendsSecret bool, fingerprint Digest) bool {
-	if kind == RuntimeProxy || !sendsSecret && e.TrustLevel.AtLeast(TrustInternal) {
+// MayCall reports whether the operator allows a tool of a skill whose files have a fingerprint. The skill of a tool that sends a
+// secret needs permission whatever its trust is, and so does one that is trusted too little for the kind of the tool. A
+// function_proxy of another skill needs none: the agent decides about its own tools.
+func (e *Entry) MayCall(tool *RuntimeTool, sendsSecret bool, fingerprint Digest) bool {
+	if !tool.ByPermission && (tool.Kind == RuntimeProxy || !sendsSecret && e.TrustLevel.AtLeast(TrustInternal)) {
 		return true
 	}
 	return !fingerprint.IsZero() && e.Policy.ToolsAllowed == fingerprint

@@ -186,7 +186,7 @@ func (a *replayer) decideCall(ctx context.Context, recorded pannier.Event) ([]Di
 		return differ(Difference{Detail: "the files of the skill cannot be read as a whole: " + err.Error()}), ctx.Err()
 	case now != call.Fingerprint:
 		return differ(Difference{Field: "fingerprint", Recorded: call.Fingerprint, Now: now}), nil
-	case !e.MayCall(call.Kind, httpspec.SendsSecret(offered[at].Config), now):
+	case !e.MayCall(&offered[at], httpspec.SendsSecret(offered[at].Config), now):
 		return differ(Difference{Detail: "tools of the skill are not allowed to run any more; run \"pannier tool allow " + call.Slug + "\""}), nil
 	}
 	return nil, nil

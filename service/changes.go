@@ -109,8 +109,8 @@ func (s *Service) Promote(ctx context.Context, p pannier.Promotion) (pannier.Ski
 	return s.Installer.Promote(ctx, ActorFrom(ctx), p)
 }
 
-// SetPolicy changes the workspace layer of a skill's policy. Programs are allowed for the present content of the
-// skill alone.
+// SetPolicy changes the workspace layer of a skill's policy. Tools are allowed for the present content of the skill
+// alone, which [Service.ToolPermission] shows.
 func (s *Service) SetPolicy(
 	ctx context.Context, key pannier.PolicyKey, change pannier.PolicyChange,
 ) (pannier.Policy, error) {
@@ -118,7 +118,7 @@ func (s *Service) SetPolicy(
 		key.SourceKind = pannier.SourceWorkspace
 	}
 	if allowed := change.ToolsAllowed.To; !allowed.IsZero() {
-		if err := s.checkContent(ctx, key, allowed); err != nil {
+		if err := s.checkPermission(ctx, key, allowed); err != nil {
 			return pannier.Policy{}, err
 		}
 	}
@@ -126,31 +126,55 @@ func (s *Service) SetPolicy(
 	return policy, err
 }
 
-// checkContent refuses a skill that has another fingerprint than the client means.
-func (s *Service) checkContent(ctx context.Context, key pannier.PolicyKey, want pannier.Digest) error {
-	const code = "policy.fingerprint"
+// ToolPermission shows what the permission of the tools of a skill covers. A key without a kind of root means the skill
+// that owns the slug.
+func (s *Service) ToolPermission(ctx context.Context, key pannier.PolicyKey) (p pannier.ToolPermission, err error) {
 	now := s.Snapshot()
-	if now == nil {
-		return refuse(code, "the skill is not known yet", "retry after the first scan")
+	switch {
+	case now == nil:
+		return p, ErrNotReady
+	case s.Tools == nil:
+		return p, refuse(pannier.ToolNoRunner, noTools.Message, noTools.Hint)
 	}
-	e, ok := now.Holder(key)
-	if !ok {
-		return refuse(
-			code, fmt.Sprintf("there is no skill %q whose programs could be allowed", key.Slug), "install it first",
-		)
+	err = s.Fresh(ctx, now, func(now *pannier.Snapshot) error {
+		e, found := now.Lookup(key.Slug)
+		if key.SourceKind != "" {
+			_, slug := pannier.SplitQualified(key.Slug)
+			e, found = now.Holder(pannier.PolicyKey{Slug: slug, SourceKind: key.SourceKind})
+		}
+		if !found {
+			return NotFound(key.Slug, "")
+		}
+		if p, err = s.Tools.Permission(ctx, e.Skill); err != nil {
+			return err
+		}
+		if v := s.Verdict(e.Skill); v != nil && v.Fingerprint == p.Fingerprint {
+			p.Scan = v
+		}
+		return nil
+	})
+	return p, err
+}
+
+// checkPermission refuses tools of other files than a client has seen, and of files that must not run. What was not
+// scanned yet is scanned before.
+func (s *Service) checkPermission(ctx context.Context, key pannier.PolicyKey, seen pannier.Digest) error {
+	p, err := s.ToolPermission(ctx, key)
+	if err == nil && p.Scan == nil && p.Fingerprint == seen {
+		if _, err = s.Scan(ctx, s.Snapshot(), key.Slug, p.Path, pannier.ScanRequest{}); err == nil {
+			p, err = s.ToolPermission(ctx, key)
+		}
 	}
-	has, err := s.Contents.Compute(ctx, e.Skill)
-	if err != nil {
+	switch {
+	case err != nil:
+		return err
+	case p.Fingerprint != seen:
 		return refuse(
-			code, "the files of "+key.Slug+" cannot be read as a whole: "+err.Error(),
-			"retry when the skill no longer changes",
+			pannier.ToolChanged, fmt.Sprintf("the files of %s have the fingerprint %s, and not the given one", p.Slug, p.Fingerprint),
+			`look at them again, then allow them: "pannier tool allow `+p.Slug+`"`,
 		)
-	}
-	if has != want {
-		return refuse(
-			code, fmt.Sprintf("%s has the fingerprint %s, and not the given one", key.Slug, has),
-			"read its files as they are now, then allow that fingerprint",
-		)
+	case p.Refused != nil:
+		return refuse(p.Refused.Code, p.Refused.Message, p.Refused.Hint)
 	}
 	return nil
 }
@@ -211,13 +235,14 @@ func (s *Service) CancelTool(ctx context.Context, callID string) (pannier.Cancel
 	)
 }
 
+var noTools = pannier.ToolError{
+	Code: pannier.ToolNoRunner, Message: "only a running sidecar calls tools of skills", Hint: "start \"pannier run\"",
+}
+
 // PermitTool says why a tool of a snapshot cannot be called now; nil for nothing.
 func (s *Service) PermitTool(now *pannier.Snapshot, tool *pannier.RuntimeTool) *pannier.ToolError {
 	if s.Tools == nil {
-		return &pannier.ToolError{
-			Code: pannier.ToolNoRunner, Message: "only a running sidecar calls tools of skills",
-			Hint: "start \"pannier run\"",
-		}
+		return &noTools
 	}
 	return s.Tools.Permit(now, tool)
 }

@@ -187,6 +187,9 @@ type Tools interface {
 	List(*pannier.Snapshot) pannier.ToolList
 	// Permit says why a tool of a snapshot cannot be called now; nil for nothing.
 	Permit(*pannier.Snapshot, *pannier.RuntimeTool) *pannier.ToolError
+	// Permission shows what the permission of the tools of a skill covers, by its files as they are now, without the
+	// scan. It fails with [pannier.ErrChanged] if the disk has moved on from the skill.
+	Permission(context.Context, *pannier.Skill) (pannier.ToolPermission, error)
 	// Call carries a call out. What is refused before anything runs is a [*pannier.Refusal].
 	Call(context.Context, pannier.ToolRequest) (pannier.ToolResult, error)
 	// Cancel cancels a call of an owner, and reports whether there was one.

@@ -11,6 +11,8 @@ type Contents struct {
 	// Known returns what is known without reading, Read the files as they are now.
 	Known func(*pannier.Skill) Files
 	Read  func(context.Context, *pannier.Skill) (Files, error)
+	// Await returns a snapshot that shows what the files of a skill contain now, if they can be read within a second.
+	Await func(context.Context, *pannier.Skill) *pannier.Snapshot
 	// Scanned returns the result of the security scan of a skill with a fingerprint, with what is accepted of it; nil
 	// means none.
 	Scanned func(*pannier.Skill, pannier.Digest) *pannier.ScanSummary
@@ -35,6 +37,9 @@ func (c *core) contentsForModules() Contents {
 		Read: func(ctx context.Context, s *pannier.Skill) (Files, error) {
 			now, manifest, err := c.contents.Read(ctx, s)
 			return Files{Fingerprint: now.Fingerprint, LinkedOut: now.LinkedOut(s), Manifest: manifest}, err
+		},
+		Await: func(ctx context.Context, s *pannier.Skill) *pannier.Snapshot {
+			return c.contents.AwaitRead(ctx, c.registry.Current(), []string{c.contents.Directory(s)})
 		},
 		Scanned: func(s *pannier.Skill, digest pannier.Digest) *pannier.ScanSummary {
 			return c.contents.Scanned(s.Path, digest)

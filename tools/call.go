@@ -217,14 +217,17 @@ func (c *call) read(ctx context.Context) (err error) {
 	if err != nil {
 		return refuse(pannier.ToolChanged, "the files of "+c.tool.Skill+" cannot be read as a whole: "+err.Error(), "retry when the skill no longer changes; \"pannier show\" says more")
 	}
-	if c.entry.File == "" || c.files.LinkedOut {
-		return nil
-	}
-	i := slices.IndexFunc(c.files.Manifest, func(f pannier.ToolFile) bool { return f.Path == c.entry.File })
-	if i < 0 || c.files.Manifest[i].SHA256 != c.entry.Digest {
+	if !isOf(c.entry, &c.files) {
 		return c.changed()
 	}
 	return nil
+}
+
+// isOf reports whether a skill was read from files.
+func isOf(e *pannier.Entry, files *Files) bool {
+	return e.File == "" || files.LinkedOut || slices.ContainsFunc(files.Manifest, func(f pannier.ToolFile) bool {
+		return f.Path == e.File && f.SHA256 == e.Digest
+	})
 }
 
 func (c *call) changed() error {
@@ -278,6 +281,18 @@ type config struct {
 	Options   []option `json:"options"`
 }
 
+// envOf returns the names of the variables that programs of a skill get.
+func (s *Service) envOf(e *pannier.Entry) []string {
+	required := slices.Concat(e.Requirements.Env, e.Requirements.APIKeys)
+	names := []string{}
+	for _, name := range s.Env {
+		if slices.Contains(required, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 func (c *call) job() (pannier.ToolJob, error) {
 	var cfg config
 	if len(c.tool.Config) > 0 {
@@ -300,12 +315,7 @@ func (c *call) job() (pannier.ToolJob, error) {
 		return job, nil
 	}
 	job.Files = c.files.Manifest
-	required := slices.Concat(c.entry.Requirements.Env, c.entry.Requirements.APIKeys)
-	for _, name := range c.s.Env {
-		if slices.Contains(required, name) {
-			job.Env = append(job.Env, name)
-		}
-	}
+	job.Env = c.s.envOf(c.entry)
 	switch c.tool.Kind {
 	case pannier.RuntimeShell:
 		job.Command = cfg.Command

@@ -35,7 +35,11 @@ func (p *plans) of(s *pannier.Snapshot, make func(*pannier.Snapshot) ([]pannier.
 func (p *plan) missing(s *pannier.Snapshot, name string) error {
 	for _, x := range p.excluded {
 		if x.Name == name || x.ModelName == name {
-			return refuse(codeOf(x.Reason), fmt.Sprintf("%s is kept back (%s): %s", name, x.Reason, x.Detail), "run `pannier tool list` to see which tools can be called")
+			hint := "run \"pannier tool list\" to see which tools can be called"
+			if x.Reason == pannier.ToolTrustTooLow {
+				hint = "read the files of the skill, then run \"pannier tool allow " + x.Skill + "\""
+			}
+			return refuse(codeOf(x.Reason), fmt.Sprintf("%s is kept back (%s): %s", name, x.Reason, x.Detail), hint)
 		}
 	}
 	if pannier.NamesSkillTool(name) {
@@ -44,7 +48,7 @@ func (p *plan) missing(s *pannier.Snapshot, name string) error {
 			return unusable(e)
 		}
 	}
-	return refuse(pannier.ToolNotFound, fmt.Sprintf("no tool is called %.200q", name), "run `pannier tool list` to see all tools")
+	return refuse(pannier.ToolNotFound, fmt.Sprintf("no tool is called %.200q", name), "run \"pannier tool list\" to see all tools")
 }
 
 // codeOf returns the code of a refusal for the reason of an exclusion.
@@ -120,6 +124,31 @@ func (s *Service) permit(e *pannier.Entry, tool *pannier.RuntimeTool, files *Fil
 	if !s.Enabled {
 		return errDisabled
 	}
+	if err := s.checkFiles(e, files); err != nil {
+		return err
+	}
+	secret := false
+	if tool.Kind == pannier.RuntimeHTTP {
+		var err error
+		if secret, err = s.Secrets(e.Slug, tool.Config); err != nil {
+			return refuse(pannier.ToolNotAllowed, err.Error(), "ask the operator to name the host and "+e.Slug+" in tools.secrets, then run \"pannier tool allow "+e.Slug+"\"")
+		}
+	}
+	if !e.MayCall(tool, secret, files.Fingerprint) {
+		message := "tools of " + e.Slug + " are not allowed to run"
+		if !e.Policy.ToolsAllowed.IsZero() {
+			message = e.Slug + " has changed since its tools were allowed to run"
+		}
+		return refuse(pannier.ToolNotAllowed, message, "read its files, then run \"pannier tool allow "+e.Slug+"\"")
+	}
+	if tool.Kind == pannier.RuntimeProxy {
+		return nil
+	}
+	return s.runnerMissing(tool.Kind)
+}
+
+// checkFiles refuses files of a skill of which no tool may run, allowed or not.
+func (s *Service) checkFiles(e *pannier.Entry, files *Files) error {
 	if files.Fingerprint.IsZero() {
 		return refuse(pannier.ToolUnscanned, "the files of "+e.Slug+" are not read yet", "retry in a moment")
 	}
@@ -134,24 +163,7 @@ func (s *Service) permit(e *pannier.Entry, tool *pannier.RuntimeTool, files *Fil
 		return refuse(pannier.ToolUnscanned, e.Slug+" was not scanned as it is now", "wait for the background scan, or run \"pannier scan "+e.Slug+"\"")
 	}
 	if scanned.Decision == pannier.ScanBlock {
-		return refuse(pannier.ToolUnscanned, "a security scan blocks "+e.Slug+": "+strings.Join(scanned.Blocking, ", "), "run \"pannier scan "+e.Slug+"\" to see the findings")
+		return refuse(pannier.ToolUnscanned, "a security scan blocks "+e.Slug+": "+strings.Join(scanned.Blocking, ", "), "read the findings (\"pannier show "+e.Slug+"\"), then accept them: \"pannier scan "+e.Slug+" --accept "+strings.Join(scanned.Blocking, ",")+" --reason TEXT\"")
 	}
-	secret := false
-	if tool.Kind == pannier.RuntimeHTTP {
-		var err error
-		if secret, err = s.Secrets(e.Slug, tool.Config); err != nil {
-			return refuse(pannier.ToolNotAllowed, err.Error(), "ask the operator to name the host and "+e.Slug+" in tools.secrets, then run \"pannier tool allow "+e.Slug+"\"")
-		}
-	}
-	if !e.MayCall(tool.Kind, secret, files.Fingerprint) {
-		message := "tools of " + e.Slug + " are not allowed to run"
-		if !e.Policy.ToolsAllowed.IsZero() {
-			message = e.Slug + " has changed since its tools were allowed to run"
-		}
-		return refuse(pannier.ToolNotAllowed, message, "read its files, then run \"pannier tool allow "+e.Slug+"\"")
-	}
-	if tool.Kind == pannier.RuntimeProxy {
-		return nil
-	}
-	return s.runnerMissing(tool.Kind)
+	return nil
 }

@@ -57,6 +57,8 @@ type Contents struct {
 	// Read returns the files of a skill as they are now. Known returns what is known of them without reading.
 	Read  func(context.Context, *pannier.Skill) (Files, error)
 	Known func(*pannier.Skill) Files
+	// Await returns a snapshot that shows what the files of a skill contain now.
+	Await func(context.Context, *pannier.Skill) *pannier.Snapshot
 	// Scanned returns the result of the security scan of a skill with a fingerprint, nil for none.
 	Scanned func(*pannier.Skill, pannier.Digest) *pannier.ScanSummary
 	// Directory returns the absolute directory of a skill as the runner sees it.

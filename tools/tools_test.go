@@ -28,6 +28,7 @@ type bench struct {
 	files    []pannier.ToolFile
 	known    pannier.Digest
 	linked   bool
+	readErr  error
 	scan     *pannier.ScanSummary
 
 	mu       sync.Mutex
@@ -104,8 +105,9 @@ func newBench() *bench {
 		Plan:     resolve.Rules{Tooling: resolve.ToolRules{Enabled: true, Scripts: true}}.Tools,
 		Contents: tools.Contents{
 			Read: func(context.Context, *pannier.Skill) (tools.Files, error) {
-				return tools.Files{Fingerprint: b.print, LinkedOut: b.linked, Manifest: b.files}, nil
+				return tools.Files{Fingerprint: b.print, LinkedOut: b.linked, Manifest: b.files}, b.readErr
 			},
+			Await:     func(context.Context, *pannier.Skill) *pannier.Snapshot { return b.snapshot },
 			Known:     func(*pannier.Skill) tools.Files { return tools.Files{Fingerprint: b.known, LinkedOut: b.linked} },
 			Scanned:   func(*pannier.Skill, pannier.Digest) *pannier.ScanSummary { return b.scan },
 			Directory: func(*pannier.Skill) string { return "/w/skills/a" },
@@ -191,7 +193,15 @@ func TestRefusals(t *testing.T) {
 		{"off", func(b *bench) { b.options.Enabled = false }, request("skill.a.run", ""), pannier.ToolDisabled},
 		{"unknown", nil, request("skill.a.no", ""), pannier.ToolNotFound},
 		{"kept back", func(b *bench) { b.entry().Policy.ToolsOff = true }, request("skill.a.run", ""), pannier.ToolDisabled},
-		{"trust", func(b *bench) { b.entry().TrustLevel = pannier.TrustCommunity }, request("skill.a.run", ""), pannier.ToolTrustLevelTooLow},
+		{"trust", func(b *bench) {
+			b.entry().TrustLevel, b.entry().Policy.ToolsAllowed = pannier.TrustCommunity, pannier.Digest{}
+		}, request("skill.a.run", ""), pannier.ToolTrustLevelTooLow},
+		{"trust, allowed before", func(b *bench) {
+			b.entry().TrustLevel, b.entry().Policy.ToolsAllowed = pannier.TrustCommunity, other
+		}, request("skill.a.run", ""), pannier.ToolNotAllowed},
+		{"trust of a proxy, allowed before", func(b *bench) {
+			b.entry().TrustLevel, b.entry().Policy.ToolsAllowed = pannier.TrustUntrusted, other
+		}, request("skill.a.read", ""), pannier.ToolNotAllowed},
 		{"state lost", func(b *bench) { b.unusable(pannier.ReasonStateLost) }, request("skill.a.run", ""), "state.lost"},
 		{"dependency", func(b *bench) { b.unusable(pannier.ReasonMissingBinary) }, request("skill.a.run", ""), pannier.ToolDependencyMissing},
 		{"blocked skill", func(b *bench) { b.unusable(pannier.ReasonSecurityBlocked) }, request("skill.a.run", ""), pannier.ToolUnscanned},

@@ -160,6 +160,23 @@ func (t toolFuncs) Call(ctx context.Context, r pannier.ToolRequest) (pannier.Too
 	return t.call(ctx, r)
 }
 
+func (toolFuncs) Permission(_ context.Context, s *pannier.Skill) (pannier.ToolPermission, error) {
+	why := &pannier.ToolError{Code: pannier.ToolNoRunner, Message: "m", Hint: "h"}
+	return pannier.ToolPermission{
+		Slug: s.Slug, SourceKind: s.SourceKind, Path: s.Path, TrustLevel: pannier.TrustCommunity, Fingerprint: pannier.DigestOf(nil),
+		ToolsAllowed: pannier.DigestOf([]byte("before")), Files: 2, Bytes: 30, Enabled: true, Env: []string{"A"}, ProjectDirs: []string{},
+		Tools: []pannier.PermittedTool{
+			{Name: "skill.alpha.run", Kind: pannier.RuntimeShell, Command: []string{"a", "b"}, Why: why},
+			{Name: "skill.alpha.add", Kind: pannier.RuntimePython, File: "tools/a.py", Function: "add"},
+			{Name: "skill.alpha.get", Kind: pannier.RuntimeHTTP, Method: "GET", URL: "https://x.example", Secrets: []string{"KEY"}},
+			{Name: "skill.alpha.read", Kind: pannier.RuntimeProxy, TargetTool: "read_file"},
+		},
+		Excluded: []pannier.ExcludedTool{{Name: "skill.alpha.x", Skill: "alpha", Reason: pannier.ToolsDisabled, Detail: "d"}},
+		Scan:     &pannier.ScanVerdict{Decision: pannier.ScanAllow, Origin: pannier.ScanBackground, Findings: []pannier.Finding{}},
+		Refused:  why,
+	}, nil
+}
+
 func (toolFuncs) Cancel(_, id string) bool { return id == "c1" }
 
 func (toolFuncs) Register(string, string, func(context.Context, json.RawMessage) (pannier.ToolResult, error)) (func(), error) {

@@ -96,6 +96,7 @@ func TestShapes(t *testing.T) {
 		{"API", "{os, arch,", reflect.TypeFor[pannier.Environment](), true},
 		{"API", "{snapshot_version, policies", reflect.TypeFor[pannier.PolicyList](), true},
 		{"API", "{snapshot_version, digest, enabled", reflect.TypeFor[pannier.ToolList](), true},
+		{"API", "{slug, source_kind, path, trust_level", reflect.TypeFor[pannier.ToolPermission](), true},
 		{"API", "{name, model_name, call_id, ok", reflect.TypeFor[pannier.ToolResult](), true},
 		{"API", "{entries", reflect.TypeFor[pannier.AuditList](), true},
 		{"API", "{status: ok|", reflect.TypeFor[pannier.Health](), true},

@@ -228,6 +228,11 @@ func (c *Client) Tools(ctx context.Context) (pannier.ToolList, error) {
 	return Get[pannier.ToolList](ctx, c.large(), "/v1/tools")
 }
 
+// ToolPermission returns what the permission of the tools of a skill covers, by its files as they are now.
+func (c *Client) ToolPermission(ctx context.Context, slug string) (pannier.ToolPermission, error) {
+	return Get[pannier.ToolPermission](ctx, c.large(), "/v1/tools/permissions/"+escapeSegment(slug))
+}
+
 // CallTool calls a tool. It is never sent twice. An error means that nothing ran, unless the connection was lost; what goes wrong in
 // the tool is in the result. ctx cancels the call.
 func (c *Client) CallTool(ctx context.Context, name string, call pannier.ToolCall) (result pannier.ToolResult, err error) {

@@ -41,6 +41,10 @@ func (s *toolShop) Call(ctx context.Context, r pannier.ToolRequest) (pannier.Too
 
 func (*toolShop) Permit(*pannier.Snapshot, *pannier.RuntimeTool) *pannier.ToolError { return nil }
 
+func (*toolShop) Permission(context.Context, *pannier.Skill) (pannier.ToolPermission, error) {
+	return pannier.ToolPermission{}, pannier.ErrNotServable
+}
+
 func (*toolShop) Cancel(string, string) bool { return false }
 
 func (*toolShop) Register(string, string, func(context.Context, json.RawMessage) (pannier.ToolResult, error)) (func(), error) {

@@ -54,6 +54,12 @@ func (r ToolRules) trust(kind pannier.RuntimeToolKind) pannier.Trust {
 	return r.Trust(kind)
 }
 
+// byPermission reports whether a skill is trusted too little for its tools of a kind, so that they take the permission of its files.
+// Where pannier carries no tools out, nothing holds an agent to these files, and the permission does not count.
+func (r ToolRules) byPermission(e *pannier.Entry, kind pannier.RuntimeToolKind) bool {
+	return !e.TrustLevel.AtLeast(r.trust(kind))
+}
+
 // off tells why tools of a kind are not accepted, whatever their skill is.
 func (r ToolRules) off(kind pannier.RuntimeToolKind) string {
 	switch {
@@ -134,7 +140,7 @@ func (p *planner) skill(e *pannier.Entry) {
 			})
 			continue
 		}
-		p.tools = append(p.tools, materialise(e, tool, &d, name))
+		p.accept(e, tool, &d, name)
 	}
 	if len(e.FileTools) > 0 {
 		p.files(e, from)
@@ -195,14 +201,13 @@ func (p *planner) files(e *pannier.Entry, from int) {
 			continue
 		}
 		d.Config, _ = json.Marshal(run) // texts are always JSON
-		p.tools = append(p.tools, materialise(e, tool, &d, name))
+		p.accept(e, tool, &d, name)
 	}
 }
 
 // exclusion tells why a tool is kept back; accepted is how many of the same skill before it are not. What is wrong with the
 // declaration, the loader has found.
 func (r ToolRules) exclusion(e *pannier.Entry, tool *pannier.Tool, kind pannier.RuntimeToolKind, name string, accepted int) (reason, detail string) {
-	minimum := r.trust(kind)
 	switch off := r.off(kind); {
 	case e.Policy.ToolsOff:
 		return pannier.ToolDisabledByConfig, "the policy of the skill does not let its tools be offered"
@@ -212,8 +217,8 @@ func (r ToolRules) exclusion(e *pannier.Entry, tool *pannier.Tool, kind pannier.
 		return tool.Fault, tool.FaultDetail
 	case kind == "":
 		return pannier.ToolInvalidDeclaration, "what the skill says of it cannot be read; `pannier show` tells more"
-	case !e.TrustLevel.AtLeast(minimum):
-		return pannier.ToolTrustTooLow, fmt.Sprintf("a tool of kind %s takes trust of at least %s, and the skill has %s; raise `trust` of the root that it lies in", kind, minimum, cmp.Or(e.TrustLevel, pannier.TrustUntrusted))
+	case r.byPermission(e, kind) && (!r.Enabled || e.Policy.ToolsAllowed.IsZero()):
+		return pannier.ToolTrustTooLow, fmt.Sprintf("a tool of kind %s takes trust of at least %s, and the skill has %s", kind, r.trust(kind), cmp.Or(e.TrustLevel, pannier.TrustUntrusted))
 	case accepted >= r.MaxPerSkill:
 		return pannier.ToolTooMany, fmt.Sprintf("a skill has at most %d tools, and this one has %d", r.MaxPerSkill, len(e.RuntimeTools)+len(e.FileTools))
 	case len(name) > maxToolName:
@@ -222,10 +227,10 @@ func (r ToolRules) exclusion(e *pannier.Entry, tool *pannier.Tool, kind pannier.
 	return "", ""
 }
 
-func materialise(e *pannier.Entry, tool *pannier.Tool, d *declaration, name string) pannier.RuntimeTool {
+func (p *planner) accept(e *pannier.Entry, tool *pannier.Tool, d *declaration, name string) {
 	t := pannier.RuntimeTool{
 		Name: name, ModelName: pannier.ModelName(name), Description: describe(tool), Parameters: tool.Parameters, ExecutionClass: cmp.Or(d.ExecutionClass, sharedExecution),
-		Kind: d.Kind, Skill: e.Slug,
+		Kind: d.Kind, Skill: e.Slug, ByPermission: p.rules.byPermission(e, d.Kind),
 	}
 	if d.Kind == pannier.RuntimeScript && !isObject(t.Parameters) {
 		t.Parameters = json.RawMessage(pannier.ScriptParameters)
@@ -236,7 +241,7 @@ func materialise(e *pannier.Entry, tool *pannier.Tool, d *declaration, name stri
 		t.Config = d.Config
 	}
 	t.OutputPolicy, t.Diagnostics = outputPolicy(d, e.TrustLevel)
-	return t
+	p.tools = append(p.tools, t)
 }
 
 func isObject(text json.RawMessage) bool { return len(text) > 0 && text[0] == '{' }

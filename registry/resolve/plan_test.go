@@ -275,7 +275,16 @@ func TestToolRules(t *testing.T) {
 		entry("low", implicit, trusted(pannier.TrustCommunity), declaresTool("run", `{"kind":"shell"}`)),
 		entry("off", implicit, trusted(pannier.TrustInternal), declaresTool("run", `{"kind":"shell"}`), off),
 	)
+	allowed := snapshot(entry("low", trusted(pannier.TrustUntrusted), declaresTool("run", `{"kind":"shell"}`), holds(script), func(e *pannier.Entry) {
+		e.Policy.ToolsAllowed = pannier.DigestOf([]byte("some files"))
+	}))
 	all := resolve.ToolRules{Enabled: true, Scripts: true, MaxPerSkill: 10}
+	if tools, _ := (resolve.Rules{Tooling: all}).Tools(allowed); len(tools) != 2 || !tools[0].ByPermission || !tools[1].ByPermission {
+		t.Errorf("the permission does not count for too little trust: %+v", tools)
+	}
+	if r := resolve.Resolve(allowed, pannier.Turn{Text: "$low"}); len(r.Tools) != 0 {
+		t.Errorf("the permission counts where nothing is called here: %+v", r.Tools)
+	}
 	with := func(change func(*resolve.ToolRules)) resolve.ToolRules {
 		r := all
 		change(&r)

@@ -59,7 +59,7 @@ func open(h sidecar.Host) (sidecar.Part, error) {
 				files, err := h.Contents.Read(ctx, s)
 				return tools.Files(files), err
 			},
-			Scanned: h.Contents.Scanned, Directory: h.Contents.Directory,
+			Await: h.Contents.Await, Scanned: h.Contents.Scanned, Directory: h.Contents.Directory,
 		},
 		Where: t.Runner, HTTP: requests, Secrets: requests.secrets, Audit: h.Service.Audit, Emit: h.Emit,
 		Mask: scan.MaskSecrets, Enabled: t.Enabled, Kinds: t.Kinds, RecordArguments: h.Settings.TurnEvents.Text, MaxCalls: maxCalls,

@@ -31,6 +31,18 @@ func Routes() []api.Route {
 			},
 		},
 		{
+			Pattern: "GET /v1/tools/permissions/{slug}", Answer: pannier.ToolPermission{},
+			ID: "showToolPermission", Tag: "tools",
+			Summary: "What the permission of the tools of a skill covers: files, commands, network, and what a scan found.",
+			Serve: func(h *api.Handler, w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
+				permission, err := h.Service.ToolPermission(r.Context(), pannier.PolicyKey{Slug: r.PathValue("slug")})
+				if err != nil {
+					return err
+				}
+				return api.WriteJSON(w, r, permission)
+			},
+		},
+		{
 			Pattern: "POST /v1/tools/{name}", Scope: service.ScopeCall, Body: pannier.ToolCall{}, OptionalBody: true,
 			Answer: pannier.ToolResult{}, Texts: []string{"text/event-stream"},
 			ID: "callTool", Tag: "tools",
