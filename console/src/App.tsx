@@ -1,6 +1,7 @@
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { connected, lost, reconnect } from "./api/events";
+import { slow } from "./api/client";
+import { connected, lost, reconnect, refused, stuck } from "./api/events";
 import { canWrite, config, embedded, logout, over, session, starting } from "./api/session";
 import { DropBar, DropLayer } from "./drop/index";
 import { openDropPanel } from "./drop/panel_state";
@@ -27,7 +28,7 @@ import { Turn } from "./views/Turn";
 
 /** App is the whole page: the login, or the frame around the view of the address. */
 export function App() {
-  if (starting.value && !session.value) return <main class="splash"><Loading label={S.common.loading} /></main>;
+  if (starting.value && !session.value) return <main class="splash"><Loading label={S.common.loading} />{slow.value > 0 && <p role="status">{S.app.stuck}</p>}</main>;
   if (!session.value) return <Login />;
   return <Frame />;
 }
@@ -153,11 +154,13 @@ function Live() {
   );
 }
 
+/** ConnectionBar says why nothing arrives. */
 function ConnectionBar() {
-  if (!lost.value || connected.value || over.value) return null;
+  const text = stuck.value || slow.value > 0 ? S.app.stuck : connected.value ? "" : refused.value ? S.app.refused(refused.value.detail) : lost.value ? S.app.lost : "";
+  if (!text || over.value) return null;
   return (
     <div class="bar warn" role="status">
-      <span>{S.app.lost}</span>
+      <span>{text}</span>
       <Button kind="quiet" class="small" onClick={reconnect}>
         {S.app.retryNow}
       </Button>

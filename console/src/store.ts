@@ -1,8 +1,8 @@
 import { computed, effect, signal } from "@preact/signals";
 import { ApiProblem, asProblem, get, query } from "./api/client";
-import { connected, follow, onEvent, onOpen, unfollow } from "./api/events";
+import { connected, follow, onEvent, onOpen, startEvents, unfollow } from "./api/events";
 import type { Health, Problem, Skill, SkillList, StreamEvent } from "./api/model";
-import { over, session } from "./api/session";
+import { over, session, token } from "./api/session";
 import { warm } from "./lib/search";
 import { mergeSlugs, replaceAll, type Change, type Skills } from "./lib/merge";
 
@@ -215,6 +215,7 @@ const streamDelay = 500;
 
 /** startStore reads everything and follows the events for as long as there is a session. */
 export function startStore(): void {
+  startEvents();
   onEvent(received);
   let late: ReturnType<typeof setTimeout> | undefined;
   // The list is read once the stream has begun, so that no change is missed between the two.
@@ -226,7 +227,7 @@ export function startStore(): void {
   effect(() => {
     clearTimeout(late);
     if (!session.value || over.value) return unfollow();
-    follow();
+    follow(token.value);
     late = setTimeout(() => void loadAll(), streamDelay);
   });
   setInterval(() => {

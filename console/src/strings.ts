@@ -15,6 +15,8 @@ export const S = {
     live: "Live",
     connecting: "Connecting…",
     lost: "Connection lost. The page shows the last known state and reconnects by itself.",
+    stuck: "No answer for 5 seconds. A browser allows six connections to one address: close other pages and downloads of this address, or check that the sidecar runs.",
+    refused: (detail: string) => `The sidecar sends no events: ${detail}. The page shows the last known state.`,
     retryNow: "Try now",
     logout: "Log out",
     add: "Add skills",

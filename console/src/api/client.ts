@@ -1,5 +1,10 @@
+import { signal } from "@preact/signals";
 import type { Conflict } from "./model";
+import { patience } from "../lib/stream";
 import { S } from "../strings";
+
+/** slow is how many reads wait for an answer longer than a sidecar takes. */
+export const slow = signal(0);
 
 /** ApiProblem is a refused or failed request. `status` is 0 where no answer came. */
 export class ApiProblem extends Error {
@@ -67,11 +72,16 @@ export async function request(method: string, path: string, body?: BodyInit, opt
   const token = opts.anonymous ? "" : auth.token();
   if (token) headers.set("Authorization", "Bearer " + token);
   let res: Response;
+  let late = 0;
+  const timer = method === "GET" && setTimeout(() => (slow.value += late = 1), patience);
   try {
     res = await fetch(path, { method, headers, body, signal: opts.signal, cache: "no-store", credentials: "omit", redirect: "error" });
   } catch (err) {
     if (aborted(err)) throw err;
     throw new ApiProblem(0, "console.offline", S.errors.offline, S.errors.offlineHint);
+  } finally {
+    if (timer) clearTimeout(timer);
+    slow.value -= late;
   }
   if (res.ok) return res;
   const problem = await problemOf(res);

@@ -1,12 +1,16 @@
 import { signal } from "@preact/signals";
-import { ApiProblem, request } from "./client";
+import { ApiProblem, auth } from "./client";
 import type { StreamEvent } from "./model";
-import { Frames } from "../lib/sse";
+import { alone, ask, onAnswer } from "./shared";
 
 /** connected says whether events arrive. */
 export const connected = signal(false);
 /** lost says since when they do not, as milliseconds; 0 while connected and before the first connection. */
 export const lost = signal(0);
+/** stuck says that the request for events waits without an answer. */
+export const stuck = signal(false);
+/** refused is why the sidecar gives no stream, while it gives none. */
+export const refused = signal<ApiProblem | null>(null);
 
 type Listener = (event: StreamEvent) => void;
 const listeners = new Set<Listener>();
@@ -24,87 +28,82 @@ export function onOpen(listener: () => void): () => void {
   return () => opened.delete(listener);
 }
 
-let lastID = "";
-let running: AbortController | null = null;
-let retryNow = (): void => {};
+let token = "";
+let following = false;
 
-/** silence is how long a stream may be silent: the sidecar sends a comment every 15 s. */
-const silence = 40_000;
-const firstDelay = 250;
-const maxDelay = 5_000;
+/** hiddenDelay is how long a hidden tab keeps its place at the shared stream. A stream of its own it gives up at once. */
+const hiddenDelay = 60_000;
+let hidden: ReturnType<typeof setTimeout> | undefined;
 
-/** follow begins to read events; unfollow ends that. */
-export function follow(): void {
-  if (running) return;
-  running = new AbortController();
-  void run(running.signal);
+onAnswer((a) => {
+  if (!following) return;
+  switch (a.type) {
+    case "open":
+      connected.value = true;
+      lost.value = 0;
+      stuck.value = false;
+      refused.value = null;
+      for (const f of opened) f();
+      return;
+    case "event":
+      for (const f of [...listeners]) f(a.event as StreamEvent);
+      return;
+    case "stuck":
+      stuck.value = true;
+      return;
+    case "closed":
+      connected.value = false;
+      if (!lost.value) lost.value = Date.now();
+      return;
+    case "refused":
+      refused.value = new ApiProblem(a.status, a.code, a.detail, a.hint);
+      connected.value = false;
+      if (a.status === 401) auth.ended(token, refused.value);
+  }
+});
+
+/** follow begins to read events with a token; unfollow ends that. */
+export function follow(as: string): void {
+  if (following && token === as) return;
+  token = as;
+  begin();
 }
 
 export function unfollow(): void {
-  running?.abort();
-  running = null;
-  lastID = "";
-  connected.value = false;
+  token = "";
+  end();
   lost.value = 0;
 }
 
+function begin(): void {
+  if (following) ask({ type: "leave" });
+  following = true;
+  ask({ type: "follow", token });
+}
+
+function end(): void {
+  if (following) ask({ type: "leave" });
+  following = false;
+  connected.value = false;
+  stuck.value = false;
+  refused.value = null;
+}
+
 /** reconnect tries at once instead of waiting for the backoff. */
-export const reconnect = (): void => retryNow();
+export const reconnect = (): void => ask({ type: "retry" });
 
-async function run(end: AbortSignal): Promise<void> {
-  let delay = firstDelay;
-  while (!end.aborted) {
-    try {
-      await read(end, () => (delay = firstDelay));
-    } catch (err) {
-      if (end.aborted) return;
-      if (err instanceof ApiProblem && (err.status === 401 || err.status === 403)) return unfollow();
-    }
-    connected.value = false;
-    if (!lost.value) lost.value = Date.now();
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, delay * (0.75 + Math.random() / 2));
-      retryNow = () => (clearTimeout(timer), resolve());
-      end.addEventListener("abort", () => retryNow(), { once: true });
-    });
-    delay = Math.min(maxDelay, delay * 2);
-  }
-}
-
-/** read reads one stream until it ends. */
-async function read(end: AbortSignal, alive: () => void): Promise<void> {
-  const stop = new AbortController();
-  const onEnd = (): void => stop.abort();
-  end.addEventListener("abort", onEnd, { once: true });
-  let watchdog = setTimeout(() => stop.abort(), silence);
-  try {
-    const headers: Record<string, string> = { Accept: "text/event-stream" };
-    if (lastID) headers["Last-Event-ID"] = lastID;
-    const res = await request("GET", "/v1/events", undefined, { signal: stop.signal, headers });
-    connected.value = true;
-    lost.value = 0;
-    for (const f of opened) f();
-    alive();
-    const frames = new Frames();
-    const reader = res.body!.pipeThrough(new TextDecoderStream()).getReader();
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      clearTimeout(watchdog);
-      watchdog = setTimeout(() => stop.abort(), silence);
-      for (const frame of frames.push(value)) {
-        if (frame.id) lastID = frame.id;
-        if (frame.data) emit(frame.data);
-      }
-    }
-  } finally {
-    clearTimeout(watchdog);
-    end.removeEventListener("abort", onEnd);
-    stop.abort();
-  }
-}
-
-function emit(data: string): void {
-  const event = JSON.parse(data) as StreamEvent;
-  for (const f of [...listeners]) f(event);
+/** startEvents has a hidden tab let go of the stream, and take it again when it is shown. */
+export function startEvents(): void {
+  document.addEventListener("visibilitychange", () => {
+    clearTimeout(hidden);
+    if (document.visibilityState === "hidden") hidden = setTimeout(() => following && end(), alone ? 0 : hiddenDelay);
+    else if (token && !following) begin();
+  });
+  addEventListener("pagehide", () => {
+    end();
+    ask({ type: "bye" });
+  });
+  addEventListener("pageshow", (e) => {
+    if (e.persisted && token) begin();
+  });
 }

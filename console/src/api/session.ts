@@ -1,10 +1,11 @@
 import { signal } from "@preact/signals";
 import { ApiProblem, asProblem, auth, get, send } from "./client";
 import type { Config, Session } from "./model";
+import { ask, onAnswer } from "./shared";
 
 const key = "pannier.token";
 
-/** token is that of this tab; empty before the login. */
+/** token is that of this tab; empty before the login. The tabs of one origin share it as long as one of them is open. */
 export const token = signal("");
 /** session says who is logged in; null before the login. It stays after its end, so that nothing disappears that a person typed. */
 export const session = signal<Session | null>(null);
@@ -31,8 +32,35 @@ auth.ended = (used, problem) => {
   store("");
   over.value = true;
   ended.value = problem;
-  if (embedded) askParent();
+  if (embedded) return askParent();
+  ask({ type: "forget", token: used, logout: false });
+  ask({ type: "ask" }); // another tab may have logged in again
 };
+
+// A frame in another page has the token that this page gave it, and neither shares it nor takes that of a tab.
+let answered = (): void => {};
+if (!embedded) {
+  onAnswer((a) => {
+    if (a.type === "logout") forget();
+    if (a.type !== "token") return;
+    if (a.token && a.token !== token.peek() && (over.peek() || !session.peek())) {
+      keepFlags(a.flags);
+      void login(a.token).then(answered);
+    } else answered();
+  });
+}
+
+/** shareDelay is how long a new tab waits for the token of another one. */
+const shareDelay = 1_000;
+
+/** takeShared logs in with the token of another tab of this origin, if there is one. */
+function takeShared(): Promise<void> {
+  return new Promise((resolve) => {
+    answered = resolve;
+    setTimeout(resolve, shareDelay);
+    ask({ type: "ask" });
+  });
+}
 
 function store(value: string): void {
   token.value = value;
@@ -81,6 +109,7 @@ export async function login(value: string): Promise<boolean> {
     ended.value = null;
     session.value = s;
     over.value = false;
+    if (!embedded) ask({ type: "share", token: value, flags: flags.peek() });
     return true;
   } catch (err) {
     const problem = asProblem(err);
@@ -126,6 +155,7 @@ export async function start(): Promise<void> {
   if (embedded) void configured.then(askParent);
   else if (code) await exchange(code);
   else if (stored()) await login(stored());
+  else await takeShared();
   await configured;
   starting.value = false;
 }
@@ -152,8 +182,13 @@ function listenToParent(): void {
   });
 }
 
-/** logout forgets the token. */
+/** logout forgets the token in all tabs. */
 export function logout(): void {
+  ask({ type: "forget", token: token.peek(), logout: true });
+  forget();
+}
+
+function forget(): void {
   store("");
   ended.value = null;
   over.value = false;

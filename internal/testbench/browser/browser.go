@@ -127,7 +127,18 @@ type Page struct {
 // Open opens an address in a new page. Each document of the page runs the scripts before its own.
 func (b *Browser) Open(t testing.TB, url string, scripts ...string) *Page {
 	t.Helper()
-	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
+	return open(t, b.ctx, url, scripts, chromedp.WithNewBrowserContext())
+}
+
+// OpenBeside opens an address in another tab of the same browser context, which shares storage and workers with the page.
+func (p *Page) OpenBeside(t testing.TB, url string, scripts ...string) *Page {
+	t.Helper()
+	return open(t, p.ctx, url, scripts)
+}
+
+func open(t testing.TB, parent context.Context, url string, scripts []string, opts ...chromedp.ContextOption) *Page {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(parent, opts...)
 	t.Cleanup(cancel)
 	p := &Page{ctx: ctx}
 	if err := chromedp.Listen(ctx, p.record); err != nil {
@@ -301,6 +312,52 @@ func (p *Page) Frames(t testing.TB) (addresses []string) {
 		addresses = append(addresses, child.Frame.URL)
 	}
 	return addresses
+}
+
+// WaitInFrame waits until an expression is true in the frame whose address contains a text. It sees the document of the frame, and not
+// what scripts of the frame have defined.
+func (p *Page) WaitInFrame(t testing.TB, what, address, expression string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, Patience)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	var text string
+	for ; ; <-tick.C {
+		ok, err := p.evalInFrame(ctx, address, "!!("+expression+")")
+		if ok == "true" {
+			return
+		}
+		if seen, err := p.evalInFrame(ctx, address, "document.body.innerText.slice(0, 4000)"); err == nil {
+			text = seen
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("%s: still not, %v\nthe frame says:\n%s\nfaults: %q", what, err, text, p.Faults())
+		}
+	}
+}
+
+// evalInFrame returns the value of an expression in a frame, as JSON.
+func (p *Page) evalInFrame(ctx context.Context, address, expression string) (string, error) {
+	tree, err := chromedp.Call(ctx, page.GetFrameTree, cdp.Empty{})
+	if err != nil {
+		return "", err
+	}
+	for _, child := range tree.FrameTree.ChildFrames {
+		if !strings.Contains(child.Frame.URL, address) {
+			continue
+		}
+		world, err := chromedp.Call(ctx, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: child.Frame.ID, WorldName: "test"})
+		if err != nil {
+			return "", err
+		}
+		got, err := chromedp.Call(ctx, runtime.Evaluate, runtime.EvaluateParams{Expression: expression, ContextID: world.ExecutionContextID, ReturnByValue: new(true)})
+		if err != nil || got.Result == nil {
+			return "", err
+		}
+		return string(got.Result.Value), nil
+	}
+	return "", fmt.Errorf("no frame of %s", address)
 }
 
 // Screenshot returns a picture of what the page shows, as PNG.

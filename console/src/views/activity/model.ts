@@ -4,7 +4,6 @@ import { request } from "../../api/client";
 import { onEvent } from "../../api/events";
 import type { StreamEvent } from "../../api/model";
 import { EventLog, type EventFilter, type EventRecord } from "../../lib/eventlog";
-import { Frames } from "../../lib/sse";
 
 const log = new EventLog();
 
@@ -79,7 +78,5 @@ export async function readRecent(): Promise<void> {
 /** replay returns the recorded events after a number. */
 async function replay(after: number): Promise<StreamEvent[]> {
   const answer = await request("GET", "/v1/events?follow=0", undefined, { headers: { Accept: "text/event-stream", "Last-Event-ID": String(after) } });
-  const found: StreamEvent[] = [];
-  for (const frame of new Frames().push((await answer.text()) + "\n\n")) if (frame.data) found.push(JSON.parse(frame.data) as StreamEvent);
-  return found;
+  return Array.from((await answer.text()).matchAll(/^data: (.*)$/gm), (m) => JSON.parse(m[1]!) as StreamEvent); // an event is one line
 }
