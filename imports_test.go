@@ -46,6 +46,7 @@ var importRules = map[string]importRule{
 	"pannier/publish/turn":         {[]string{"pannier/publish/answer", "pannier/publish/prompt", "pannier/service"}, "every protocol answers turns in one way"},
 	"pannier/publish/api":          {[]string{"pannier/internal/fsx", "pannier/internal/onetime", "pannier/publish/answer", "pannier/publish/card", "pannier/publish/prompt", "pannier/publish/turn", "pannier/service"}, "the socket declares what it needs as interfaces; handlers never reach into loader or registry"},
 	"pannier/publish/rpc":          {[]string{"pannier/publish/answer", "pannier/publish/prompt", "pannier/publish/turn", "pannier/service"}, "methods decode what the service and turns are asked for, and encode what they answer"},
+	"pannier/link":                 {[]string{"pannier/config", "pannier/internal/fsx", "pannier/service", "pannier/sidecar"}, "a directory of a host gets what the service reads; nothing of the engine is reached into"},
 	"pannier/publish/mcp/bridge":   {nil, "the bridge forwards messages, whatever serves them"},
 	"pannier/publish/client":       {nil, "a client of the socket must not import the sidecar"},
 	"pannier/console":              {[]string{"pannier/config", "pannier/publish/api", "pannier/sidecar"}, "the page is files of the binary; it knows no workspace"},

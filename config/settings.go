@@ -51,6 +51,7 @@ type Settings struct {
 	Install     Install
 	MCP         MCP
 	Tools       Tools
+	Link        []string // hosts or directories, some with =copy
 }
 
 // MCP is what hosts of the Model Context Protocol get.

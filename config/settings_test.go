@@ -60,6 +60,7 @@ var samples = map[string]sample{
 	"socket":                               {"/tmp/p.sock", "", func(s config.Settings) any { return s.Socket.Path }, "/tmp/p.sock"},
 	"socket_mode":                          {"0600", "", func(s config.Settings) any { return s.Socket.Mode }, os.FileMode(0o600)},
 	"write_uids":                           {"1000, 0", "[1000, 0]", func(s config.Settings) any { return s.Socket.WriteUIDs }, []uint32{1000, 0}},
+	"link":                                 {"codex, /srv/skills=copy", "[codex, /srv/skills=copy]", func(s config.Settings) any { return s.Link }, []string{"codex", "/srv/skills=copy"}},
 	"listen":                               {":9090", "':9090'", func(s config.Settings) any { return s.TCP.Listen }, ":9090"},
 	"web_config":                           {"/web.yml", "", func(s config.Settings) any { return s.TCP.WebConfig }, "/web.yml"},
 	"state_dir":                            {"/s", "", func(s config.Settings) any { return s.StateDir }, "/s"},

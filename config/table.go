@@ -188,6 +188,9 @@ var table = append([]setting{
 	one(setting{key: "mcp_catalog_max_bytes", kind: "bytes", fallback: "1900"},
 		"longest list of skills in the description of activate_skill; 0 means none",
 		func(d *draft) *int { return &d.MCP.CatalogMaxBytes }, atLeast[int](0)),
+	list(setting{key: "link", kind: "hosts"},
+		"directories of hosts that are kept in step with the offered skills, such as claude-code or /srv/skills=copy, separated by commas",
+		texts(func(d *draft) *[]string { return &d.Link }, parseGivenPath)),
 }, toolSettings...)
 
 // kindBool is the kind by which pflag knows that a flag can stand without a value.

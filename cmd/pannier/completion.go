@@ -31,6 +31,7 @@ func (p *program) completeArguments() {
 	completeArgument(p.find("rollback"), installed)
 	completeArgument(p.find("token"), fixed[string](nil), fixed(service.Scopes()))
 	completeArgument(p.find("mcp"), hostNames)
+	completeArgument(p.find("link"), linkNames)
 	completeArgument(p.find("command", "run"), p.fromSidecar(func(ctx context.Context, c *client.Client) (words []string, err error) {
 		list, err := c.Commands(ctx)
 		for _, c := range list.Commands {

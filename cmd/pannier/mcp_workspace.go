@@ -20,6 +20,7 @@ var skillDirs = []string{".agents/skills", ".claude/skills", "skills"}
 // mcpSettings returns the settings of an MCP server, which logs warnings unless a level is set that says more.
 func (p *program) mcpSettings() (config.Settings, error) {
 	s, err := p.settings()
+	s.Link = nil // the server writes no file
 	if s.Log.Level == "info" {
 		s.Log.Level = "warn" // hosts show what a server logs as errors
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"pannier/console"
+	"pannier/link"
 	"pannier/publish/mcp"
 	"pannier/sidecar"
 	tools "pannier/tools/module"
@@ -9,5 +10,5 @@ import (
 
 // modules returns the modules of a sidecar.
 func modules() []sidecar.Module {
-	return []sidecar.Module{tools.Module(), console.Module(), mcp.Module()}
+	return []sidecar.Module{tools.Module(), console.Module(), mcp.Module(), link.Module()}
 }

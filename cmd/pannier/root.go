@@ -98,7 +98,7 @@ Exit codes: 0 success; 1 negative answer; 2 wrong usage or failure; 3 no sidecar
 	p.flags = pflag.NewFlagSet("pannier", pflag.ContinueOnError)
 	config.AddFlags(p.flags)
 	p.remote.add(p.flags)
-	p.addGroup("Sidecar:", p.runCommand(), p.consoleCommand(), p.healthCommand(), p.eventsCommand(), p.mcpCommand(),
+	p.addGroup("Sidecar:", p.runCommand(), p.consoleCommand(), p.healthCommand(), p.eventsCommand(), p.mcpCommand(), p.linkCommand(),
 		p.environmentCommand(), p.runnerCommand(), p.probeCommand(), p.socketCommand(), p.versionCommand())
 	p.addGroup("Skills:", p.listCommand(), p.findCommand(), p.showCommand(), p.installCommand(), p.updateCommand(),
 		p.uninstallCommand(), p.rollbackCommand(), p.resolveCommand(), p.promptCommand(), p.commandCommand(), p.cardCommand(),

@@ -132,7 +132,7 @@ func TestListCutsNothingInAPipe(t *testing.T) {
 }
 
 // maxHelpLines is how many lines a terminal shows at once.
-const maxHelpLines = 40
+const maxHelpLines = 42
 
 var bannedWords = regexp.MustCompile(`(?i)\b(whoever|somebody|nobody|can not|of which none|what is gone|the way in|house|door|kin|is no)\b( longer)?`)
 
