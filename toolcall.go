@@ -20,12 +20,33 @@ type ToolResult struct {
 	Structured json.RawMessage `json:"structured,omitempty"`
 	// Proxy is what the client has to call in place of a function_proxy that no connection carries out.
 	Proxy *ToolProxy `json:"proxy,omitempty"`
+	// Network are the hosts that a program asked for, in that sequence.
+	Network []ToolHost `json:"network,omitempty"`
 	// Truncated says that there was more output than Output holds.
 	Truncated  bool       `json:"truncated"`
 	TimedOut   bool       `json:"timed_out"`
 	DurationMS int64      `json:"duration_ms"`
 	Error      *ToolError `json:"error,omitempty"`
 }
+
+// ToolHost is a host that the program of a call asked the proxy of its sandbox for.
+type ToolHost struct {
+	Host     string `json:"host"` // with the port
+	Requests int    `json:"requests"`
+	// Refused is one of the constants below, and empty for requests that reached the host.
+	Refused string `json:"refused,omitempty"`
+}
+
+// The values of [ToolHost].Refused.
+const (
+	HostRefusedOff       = "off"        // the settings give programs no network
+	HostRefusedNotListed = "not_listed" // the settings do not list the host with that port
+	HostRefusedPrivate   = "private"    // its address is not public
+	HostUnreachable      = "unreachable"
+)
+
+// MaxToolHosts bounds the hosts of a result.
+const MaxToolHosts = 64
 
 // ToolError says why a call has no result.
 type ToolError struct {
@@ -94,9 +115,12 @@ type ToolJob struct {
 	Env     []string      `json:"env,omitempty"`
 	Timeout time.Duration `json:"timeout_ns"`
 	Bounds  ToolBounds    `json:"bounds"`
-	// Network says that the tool may use IPv4 and IPv6.
-	Network bool   `json:"network"`
-	Sandbox string `json:"sandbox"` // SandboxRequired or SandboxBestEffort
+	// Network says that the tool may use IPv4 and IPv6. Without it, a tool reaches the hosts of Hosts through a proxy of the runner, where
+	// there are some: "host", which is its ports 80 and 443, or "host:port". PrivateHosts are those whose address need not be public.
+	Network      bool     `json:"network"`
+	Hosts        []string `json:"hosts,omitempty"`
+	PrivateHosts []string `json:"private_hosts,omitempty"`
+	Sandbox      string   `json:"sandbox"` // SandboxRequired or SandboxBestEffort
 }
 
 // ToolFile is a file of a skill that a runner copies.
@@ -130,7 +154,9 @@ type RunnerReport struct {
 	Landlock   int      `json:"landlock"` // ABI, 0 where there is none
 	Seccomp    bool     `json:"seccomp"`
 	Namespaces []string `json:"namespaces,omitempty"`
-	Cgroup     bool     `json:"cgroup"`
+	// Loopback says that a tool has a loopback interface of its own, which a network by hosts needs.
+	Loopback bool `json:"loopback"`
+	Cgroup   bool `json:"cgroup"`
 	// Python is the path of the interpreter for tools of kind python; empty where there is none.
 	Python string `json:"python,omitempty"`
 	// Missing are sentences about what the sandbox lacks.
@@ -243,6 +269,8 @@ type SkillToolCalled struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Output    string          `json:"output,omitempty"`
 	Truncated bool            `json:"truncated,omitempty"`
+	// Network are the hosts that the program asked for.
+	Network []ToolHost `json:"network,omitempty"`
 	// OutputDigest is that of the output that the client got.
 	OutputDigest Digest `json:"output_digest,omitzero"`
 }

@@ -20,9 +20,10 @@ type ToolPermission struct {
 	// Tools are those that the permission lets run, Excluded those that are kept back with it too.
 	Tools    []PermittedTool `json:"tools"`
 	Excluded []ExcludedTool  `json:"excluded_tools"`
-	// Network says that programs may use IPv4 and IPv6. Env are the names of the variables that they get, ProjectDirs the directories
+	// Network says that programs reach every address. Hosts are those that they reach otherwise. Env are the names of the variables that they get, ProjectDirs the directories
 	// that a call may let them write to.
 	Network     bool     `json:"network"`
+	Hosts       []string `json:"hosts"`
 	Env         []string `json:"env"`
 	ProjectDirs []string `json:"project_dirs"`
 	// Scan is what a security scan found of these files; nil if none has read them.

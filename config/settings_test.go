@@ -111,7 +111,7 @@ var samples = map[string]sample{
 	"tools.runner_uids":                    {"1000, 7", "[1000, 7]", func(s config.Settings) any { return s.Tools.RunnerUIDs }, []uint32{1000, 7}},
 	"tools.call_uids":                      {"1000", "[1000]", func(s config.Settings) any { return s.Tools.CallUIDs }, []uint32{1000}},
 	"tools.sandbox":                        {"best_effort", "", func(s config.Settings) any { return s.Tools.Sandbox }, pannier.SandboxBestEffort},
-	"tools.network":                        {"true", "", func(s config.Settings) any { return s.Tools.Network }, true},
+	"tools.network":                        {"true", "", func(s config.Settings) any { return s.Tools.Network }, config.ToolNetwork{Full: true}},
 	"tools.uid":                            {"1234", "", func(s config.Settings) any { return s.Tools.UID }, uint32(1234)},
 	"tools.env":                            {"LANG,TZ", "[LANG, TZ]", func(s config.Settings) any { return s.Tools.Env }, []string{"LANG", "TZ"}},
 	"tools.http_allow":                     {"Intranet.", "[Intranet.]", func(s config.Settings) any { return s.Tools.HTTPAllow }, []string{"intranet"}},

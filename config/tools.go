@@ -31,7 +31,7 @@ type Tools struct {
 	Trust          pannier.Trust // that a skill needs; empty is the default of each kind
 	Runner         string        // one of the Runner constants
 	Sandbox        string        // one of the Sandbox constants of package pannier
-	Network        bool
+	Network        ToolNetwork
 	UID            uint32 // of tools, where the runner is root
 	Env            []string
 	HTTPAllow      []string
@@ -41,6 +41,12 @@ type Tools struct {
 	RunnerUIDs     []uint32
 	Timeout        time.Duration // at most [MaxToolTimeout]
 	MaxMemoryBytes int64
+}
+
+// ToolNetwork is what programs of tools reach: with the zero value nothing but themselves.
+type ToolNetwork struct {
+	Full  bool     // every address, also of the container and its neighbors
+	Hosts []string // "host", which is its ports 80 and 443, or "host:port"
 }
 
 // MaxToolTimeout bounds [Tools.Timeout].
@@ -73,8 +79,8 @@ var toolSettings = []setting{
 	word(setting{key: "tools.sandbox", kind: "level", fallback: pannier.SandboxRequired},
 		"what a tool takes of the kernel: required (Landlock ABI 6 and seccomp) or best_effort (what there is)",
 		func(d *draft) *string { return &d.Tools.Sandbox }, pannier.SandboxRequired, pannier.SandboxBestEffort),
-	one(setting{key: "tools.network", kind: kindBool, fallback: "false"}, "let programs of tools use IPv4 and IPv6",
-		func(d *draft) *bool { return &d.Tools.Network }, parseBool),
+	list(setting{key: "tools.network", kind: "none|full|hosts", fallback: "none"},
+		"what programs of tools reach: none (or false), full (or true), or hosts, or hosts with a port, separated by commas", readToolNetwork),
 	one(setting{key: "tools.uid", kind: "uid", fallback: "65534"}, "user that tools run as, where the runner is root",
 		func(d *draft) *uint32 { return &d.Tools.UID }, parseToolUID),
 	list(setting{key: "tools.env", kind: "names"},
@@ -131,6 +137,26 @@ func parseHost(text string) (string, *Fault) {
 		return "", &Fault{Message: shown(text) + " is not a host", Hint: "write a name or an address, without a scheme"}
 	}
 	return strings.ToLower(strings.TrimSuffix(text, ".")), nil
+}
+
+// readToolNetwork reads a word or hosts.
+func readToolNetwork(d *draft, g given) []*Fault {
+	d.Tools.Network = ToolNetwork{}
+	if word, fault := g.text(); fault == nil {
+		if full, err := strconv.ParseBool(word); err == nil || word == "none" || word == "full" {
+			d.Tools.Network.Full = full || word == "full"
+			return nil
+		}
+		if len(g.texts) == 0 { // one host in the file
+			g.texts, g.node = []string{word}, yamldoc.Value{}
+		}
+	}
+	return texts(func(d *draft) *[]string { return &d.Tools.Network.Hosts }, func(text string) (string, *Fault) {
+		if _, err := strconv.ParseBool(text); err == nil || text == "none" || text == "full" {
+			return "", &Fault{Message: shown(text) + " stands among hosts", Hint: "write none or full alone, or hosts alone"}
+		}
+		return parseHost(text)
+	})(d, g)
 }
 
 // readProjectDirs reads absolute directories.

@@ -1,6 +1,8 @@
 package config_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -44,5 +46,46 @@ func TestToolFaults(t *testing.T) {
 	want := []config.ToolSecret{{Name: "KEY", Host: "a:8443", File: "/run/key", Skills: []string{"x"}}, {Name: "OTHER", Host: "b", Variable: "TOKEN", Skills: []string{"y", "z"}}}
 	if diff := cmp.Diff(want, s.Tools.Secrets); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+// TestToolNetwork reads each form of tools.network in each place.
+func TestToolNetwork(t *testing.T) {
+	none, full := config.ToolNetwork{}, config.ToolNetwork{Full: true}
+	hosts := config.ToolNetwork{Hosts: []string{"pypi.org", "api.example:8443"}}
+	one := config.ToolNetwork{Hosts: []string{"pypi.org"}}
+	for _, tt := range []struct {
+		variable, file string
+		want           config.ToolNetwork
+		fault          string
+	}{
+		{"none", "none", none, ""},
+		{"false", "false", none, ""},
+		{"full", "full", full, ""},
+		{"true", "true", full, ""},
+		{"PyPI.org,api.example:8443", "[PyPI.org., 'api.example:8443']", hosts, ""},
+		{"pypi.org", "pypi.org", one, ""},
+		{"pypi.org,none", "[pypi.org, none]", none, "stands among hosts"},
+		{"true,pypi.org", "[true, pypi.org]", none, "stands among hosts"},
+		{"https://pypi.org", "[https://pypi.org]", none, "is not a host"},
+		{"*.pypi.org", "['*.pypi.org']", none, "is not a host"},
+		{"", "{hosts: [pypi.org]}", none, "not a list"},
+	} {
+		file := filepath.Join(t.TempDir(), "pannier.yaml")
+		if err := os.WriteFile(file, []byte("tools:\n  network: "+tt.file+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, given := range []string{"PANNIER_TOOLS_NETWORK=" + tt.variable, "PANNIER_CONFIG=" + file} {
+			if strings.HasSuffix(given, "=") {
+				continue
+			}
+			s, err := config.Load(nil, []string{"HOME=/h", given})
+			if tt.fault != "" && (err == nil || !strings.Contains(err.Error(), tt.fault)) || tt.fault == "" && err != nil {
+				t.Errorf("%s (%s): %v", given, tt.file, err)
+			}
+			if diff := cmp.Diff(tt.want, s.Tools.Network); tt.fault == "" && diff != "" {
+				t.Errorf("%s (%s):\n%s", given, tt.file, diff)
+			}
+		}
 	}
 }

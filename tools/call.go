@@ -155,6 +155,8 @@ func (s *Service) runnerMissing(kind pannier.RuntimeToolKind) error {
 		return refuse(pannier.ToolSandboxUnavailable, report.Exposed, "ask the operator to move it to another directory, such as /workspace or /var/lib, and to restart the sidecar and the runner")
 	case s.Sandbox == pannier.SandboxRequired && report.Level != pannier.SandboxRequired:
 		return refuse(pannier.ToolSandboxUnavailable, "the sandbox of the runner is weaker than the settings require: "+strings.Join(report.Missing, "; "), "use a kernel with Landlock ABI 6 and seccomp; \"pannier runner --check\" says more")
+	case !s.Network && len(s.Hosts) > 0 && !report.Loopback:
+		return refuse(pannier.ToolSandboxUnavailable, "a network by hosts (tools.network) takes network namespaces, which the runner does not have", "ask the operator to set tools.network to none, or to allow namespaces; \"pannier runner --check\" says more")
 	case kind == pannier.RuntimePython && report.Python == "":
 		return refuse(pannier.ToolDependencyMissing, "the runner has no python3", "install python3 where the runner is")
 	}
@@ -302,7 +304,10 @@ func (c *call) job() (pannier.ToolJob, error) {
 	}
 	job := pannier.ToolJob{
 		ID: c.id, Name: c.tool.Name, Kind: c.tool.Kind, Skill: c.tool.Skill, SkillDir: c.s.Directory(c.entry.Skill), Fingerprint: c.files.Fingerprint,
-		Arguments: c.arguments, ProjectDir: c.ProjectDir, Timeout: c.s.Timeout, Bounds: c.s.Bounds, Network: c.s.Network, Sandbox: c.s.Sandbox,
+		Arguments: c.arguments, ProjectDir: c.ProjectDir, Timeout: c.s.Timeout, Bounds: c.s.Bounds, Network: c.s.Network, Hosts: c.s.Hosts, Sandbox: c.s.Sandbox,
+	}
+	if len(job.Hosts) > 0 {
+		job.PrivateHosts = c.s.PrivateHosts
 	}
 	if asked := time.Duration(cfg.TimeoutMS) * time.Millisecond; cfg.TimeoutMS > 0 && cfg.TimeoutMS < c.s.Timeout.Milliseconds() {
 		job.Timeout = asked

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"pannier"
@@ -50,6 +51,10 @@ func (c *call) masked(result pannier.ToolResult) pannier.ToolResult {
 	result.Output = c.s.Mask(strings.ToValidUTF8(result.Output, "\uFFFD"))
 	if result.Structured != nil {
 		result.Structured = json.RawMessage(c.s.Mask(string(result.Structured)))
+	}
+	result.Network = slices.Clone(result.Network)
+	for i := range result.Network {
+		result.Network[i].Host = c.s.Mask(result.Network[i].Host)
 	}
 	if result.Error != nil {
 		failed := *result.Error
@@ -166,6 +171,7 @@ func (c *call) event(result, shaped pannier.ToolResult) pannier.SkillToolCalled 
 		return e
 	}
 	e.ExitCode, e.StatusCode, e.Fingerprint, e.ArgumentsDigest = result.ExitCode, result.StatusCode, c.files.Fingerprint, pannier.DigestOf(c.arguments)
+	e.Network = result.Network
 	e.OutputDigest, e.Truncated = pannier.DigestOf([]byte(shaped.Output)), shaped.Truncated
 	e.Output, _ = part(timeline, result.Output, maxKeptBytes)
 	if timeline.Mode == "metadata_only" {

@@ -32,7 +32,7 @@ func (s *Service) Permission(ctx context.Context, skill *pannier.Skill) (p panni
 	p = pannier.ToolPermission{
 		Slug: e.Slug, SourceKind: e.SourceKind, Path: e.Path, TrustLevel: e.TrustLevel, Fingerprint: files.Fingerprint,
 		ToolsAllowed: e.Policy.ToolsAllowed, Allowed: e.Policy.ToolsAllowed == files.Fingerprint, Files: len(files.Manifest), Enabled: s.Enabled,
-		Tools: []pannier.PermittedTool{}, Network: s.Network, Env: s.envOf(e), ProjectDirs: append([]string{}, s.ProjectDirs...),
+		Tools: []pannier.PermittedTool{}, Network: s.Network, Hosts: append([]string{}, s.Hosts...), Env: s.envOf(e), ProjectDirs: append([]string{}, s.ProjectDirs...),
 	}
 	for _, f := range files.Manifest {
 		p.Bytes += f.Size

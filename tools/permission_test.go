@@ -14,7 +14,7 @@ import (
 // TestPermission shows how each tool starts, and what is against it.
 func TestPermission(t *testing.T) {
 	b := newBench()
-	b.known, b.options.Network, b.options.ProjectDirs = b.print, true, []string{"/home/ann"}
+	b.known, b.options.Network, b.options.Hosts, b.options.ProjectDirs = b.print, true, []string{"api.example"}, []string{"/home/ann"}
 	b.files = append(b.files, pannier.ToolFile{Path: "scripts/go.sh", Size: 30}, pannier.ToolFile{Path: "data", Size: 12})
 	b.entry().TrustLevel, b.entry().Policy.ToolsAllowed = pannier.TrustUntrusted, pannier.DigestOf([]byte("before"))
 	b.entry().RuntimeTools = append(b.entry().RuntimeTools, pannier.Tool{
@@ -22,7 +22,7 @@ func TestPermission(t *testing.T) {
 	})
 	b.options.Secrets = func(string, json.RawMessage) (bool, error) { return true, errors.New("there is no secret") }
 	p, err := tools.New(b.options).Permission(t.Context(), b.entry().Skill)
-	if err != nil || p.Fingerprint != b.print || p.Allowed || p.ToolsAllowed.IsZero() || p.Files != 4 || p.Bytes != 42 || !p.Network || p.Refused != nil ||
+	if err != nil || p.Fingerprint != b.print || p.Allowed || p.ToolsAllowed.IsZero() || p.Files != 4 || p.Bytes != 42 || !p.Network || len(p.Hosts) != 1 || p.Refused != nil ||
 		!slices.Equal(p.Env, []string{"LANG", "KEY"}) || !slices.Equal(p.ProjectDirs, b.options.ProjectDirs) {
 		t.Errorf("%+v, %v", p, err)
 	}

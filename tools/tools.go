@@ -67,12 +67,14 @@ type Contents struct {
 
 // Limits are what a call may use.
 type Limits struct {
-	Sandbox     string // one of the Sandbox constants of package pannier
-	Network     bool
-	Env         []string
-	ProjectDirs []string // clean absolute directories
-	Timeout     time.Duration
-	Bounds      pannier.ToolBounds
+	Sandbox string // one of the Sandbox constants of package pannier
+	// Network and the hosts are as in [pannier.ToolJob].
+	Network             bool
+	Hosts, PrivateHosts []string
+	Env                 []string
+	ProjectDirs         []string // clean absolute directories
+	Timeout             time.Duration
+	Bounds              pannier.ToolBounds
 }
 
 // Options are what a [Service] composes. All but those marked optional are needed.

@@ -69,7 +69,7 @@ const argumentsOfX = `{"type":"object","properties":{"x":{"type":"integer"}},"ad
 
 // newBench has a skill "a" with a tool of each kind, whose programs are allowed to run.
 func newBench() *bench {
-	b := &bench{print: pannier.DigestOf([]byte("files")), report: pannier.RunnerReport{Connected: true, Level: pannier.SandboxRequired, Python: "/usr/bin/python3"}}
+	b := &bench{print: pannier.DigestOf([]byte("files")), report: pannier.RunnerReport{Connected: true, Level: pannier.SandboxRequired, Loopback: true, Python: "/usr/bin/python3"}}
 	b.scan = &pannier.ScanSummary{Decision: pannier.ScanAllow}
 	text := pannier.DigestOf([]byte("text"))
 	declared := func(name, declaration, parameters string) pannier.Tool {
@@ -231,6 +231,7 @@ func TestRefusals(t *testing.T) {
 		}, request("skill.a.run", ""), pannier.ToolChanged},
 		{"no runner", func(b *bench) { b.options.Runner = nil }, request("skill.a.run", ""), pannier.ToolNoRunner},
 		{"runner away", func(b *bench) { b.report.Connected = false }, request("skill.a.run", ""), pannier.ToolNoRunner},
+		{"hosts without namespaces", func(b *bench) { b.options.Hosts, b.report.Loopback = []string{"api.example"}, false }, request("skill.a.run", ""), pannier.ToolSandboxUnavailable},
 		{"weak sandbox", func(b *bench) { b.report.Level = pannier.SandboxBestEffort }, request("skill.a.run", ""), pannier.ToolSandboxUnavailable},
 		{"no python", func(b *bench) { b.report.Python = "" }, request("skill.a.add", ""), pannier.ToolDependencyMissing},
 		{"schema", nil, request("skill.a.run", `{"x":"1"}`), pannier.ToolArgumentsInvalid},

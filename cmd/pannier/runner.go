@@ -103,6 +103,7 @@ func (p *program) printSandbox(r pannier.RunnerReport) error {
 		{"landlock", landlock},
 		{"seccomp", yesOrNone(r.Seccomp)},
 		{"namespaces", orNone(strings.Join(r.Namespaces, ", "))},
+		{"own loopback", yesOrNone(r.Loopback)},
 		{"tools run as", strconv.Itoa(r.ToolUID)},
 		{"python3", orNone(r.Python)},
 		{"sandbox", orNone(r.Level)},

@@ -15,6 +15,7 @@ import (
 
 	"pannier"
 	"pannier/internal/fsx"
+	"pannier/tools/egress"
 	"pannier/tools/output"
 	"pannier/tools/sandbox"
 )
@@ -26,6 +27,7 @@ type call struct {
 	job   *pannier.ToolJob
 	skill string // directory of the copy
 	mask  *output.Mask
+	proxy *egress.Proxy // nil where the tool has the whole network, or no loopback interface
 }
 
 // resultFile is where the driver writes what a function returns.
@@ -53,6 +55,9 @@ func (c *call) spec(ctx context.Context) (sandbox.Spec, *pannier.ToolError) {
 	if failed != nil {
 		return sandbox.Spec{}, failed
 	}
+	if c.proxy == nil && len(c.job.Hosts) > 0 && !c.job.Network {
+		return sandbox.Spec{}, toolError(pannier.ToolSandboxUnavailable, "a network by hosts (tools.network) takes network namespaces, which the kernel of the runner refuses", "run \"pannier runner --check\" there to see what is missing")
+	}
 	job := c.job
 	s := sandbox.Spec{
 		Argv: argv, Dir: dir, Env: c.environment(), Level: cmp.Or(job.Sandbox, pannier.SandboxRequired), Network: job.Network,
@@ -65,6 +70,9 @@ func (c *call) spec(ctx context.Context) (sandbox.Spec, *pannier.ToolError) {
 	}
 	if project != "" {
 		s.Write = append(s.Write, project)
+	}
+	if c.proxy != nil {
+		s.Serve = c.proxy.Serve
 	}
 	if job.Kind == pannier.RuntimeShell {
 		s.Stdin = job.Arguments
@@ -111,9 +119,13 @@ func (c *call) environment() []string {
 	case pannier.RuntimeScript:
 		env = append(env, "PYTHONPATH="+c.skill, "NODE_PATH="+c.skill)
 	}
+	if c.proxy != nil {
+		env = append(env, proxyVariables...)
+	}
 	var secrets []string
 	for _, name := range c.job.Env {
-		if value := lookEnv(c.e.Environ, name); value != "" && !isReserved(name) {
+		isOurs := c.proxy != nil && lookEnv(proxyVariables, name) != ""
+		if value := lookEnv(c.e.Environ, name); value != "" && !isReserved(name) && !isOurs {
 			env = append(env, name+"="+value)
 			secrets = append(secrets, value)
 		}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/tools/egress"
 	"pannier/tools/output"
 	"pannier/tools/sandbox"
 )
@@ -116,7 +117,7 @@ func (e *Executor) Report() pannier.RunnerReport {
 	s := e.support
 	return pannier.RunnerReport{
 		Connected: true, Version: e.Version, UID: os.Geteuid(), ToolUID: e.UID,
-		Level: s.Level, Landlock: s.Landlock, Seccomp: s.Seccomp, Namespaces: s.Namespaces, Missing: s.Missing,
+		Level: s.Level, Landlock: s.Landlock, Seccomp: s.Seccomp, Namespaces: s.Namespaces, Loopback: s.Loopback, Missing: s.Missing,
 		Exposed: e.exposed, Python: python, Running: int(e.running.Load()), MaxCalls: e.MaxCalls,
 	}
 }
@@ -160,6 +161,9 @@ func (e *Executor) run(ctx context.Context, job *pannier.ToolJob, out func([]byt
 	}
 	defer func() { e.dirs.give(dir, e.MaxCalls) }()
 	c := &call{callDir: dir, e: e, job: job, skill: copied.dir}
+	if !job.Network && e.support.Loopback {
+		c.proxy = egress.NewProxy(egress.Rules{Hosts: job.Hosts, Private: job.PrivateHosts})
+	}
 	spec, failed := c.spec(ctx)
 	if failed != nil {
 		return failed
@@ -173,7 +177,9 @@ func (e *Executor) run(ctx context.Context, job *pannier.ToolJob, out func([]byt
 	if err != nil {
 		return c.startError(err)
 	}
-	return c.finish(limited, exit, result)
+	failed = c.finish(limited, exit, result)
+	c.addNetwork(result, failed)
+	return failed
 }
 
 var errTimedOut = errors.New("the call has timed out")

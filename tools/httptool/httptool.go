@@ -23,6 +23,7 @@ import (
 
 	"pannier"
 	"pannier/loader/httpspec"
+	"pannier/tools/egress"
 	"pannier/tools/output"
 )
 
@@ -159,7 +160,7 @@ func (c *Client) failure(ctx context.Context, err error, mask *output.Mask, call
 	case ctx.Err() != nil:
 		return toolError(pannier.ToolCanceled, "the call was canceled", "call it again if its result is needed")
 	}
-	if refused, ok := errors.AsType[*refusedError](err); ok {
+	if refused, ok := errors.AsType[*egress.RefusedError](err); ok {
 		return toolError(pannier.ToolHTTPRefused, refused.Error(), "name the host in tools.http_allow if tools may reach it")
 	}
 	if unknown, ok := errors.AsType[*net.DNSError](err); ok {

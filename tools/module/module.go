@@ -64,7 +64,7 @@ func open(h sidecar.Host) (sidecar.Part, error) {
 		Where: t.Runner, HTTP: requests, Secrets: requests.secrets, Audit: h.Service.Audit, Emit: h.Emit,
 		Mask: scan.MaskSecrets, Enabled: t.Enabled, Kinds: t.Kinds, RecordArguments: h.Settings.TurnEvents.Text, MaxCalls: maxCalls,
 		Limits: tools.Limits{
-			Sandbox: t.Sandbox, Network: t.Network, Env: t.Env, ProjectDirs: t.ProjectDirs, Timeout: t.Timeout,
+			Sandbox: t.Sandbox, Network: t.Network.Full, Hosts: t.Network.Hosts, PrivateHosts: t.HTTPAllow, Env: t.Env, ProjectDirs: t.ProjectDirs, Timeout: t.Timeout,
 			Bounds: pannier.ToolBounds{
 				OutputBytes: maxOutput, MemoryBytes: t.MaxMemoryBytes, Processes: maxProcesses, FileBytes: maxFile,
 			},

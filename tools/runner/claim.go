@@ -40,6 +40,9 @@ func cleanResult(job *pannier.ToolJob, claimed *pannier.ToolResult) pannier.Tool
 	if int64(len(claimed.Structured)) <= outputOf(job) && json.Valid(claimed.Structured) {
 		result.Structured = claimed.Structured
 	}
+	for _, h := range claimed.Network[:min(len(claimed.Network), pannier.MaxToolHosts)] {
+		result.Network = append(result.Network, pannier.ToolHost{Host: cleanText(h.Host), Requests: max(0, h.Requests), Refused: cleanText(h.Refused)})
+	}
 	switch e := claimed.Error; {
 	case e != nil && runnerCodes[e.Code]:
 		result.Error = &pannier.ToolError{Code: e.Code, Message: cleanText(e.Message), Hint: cleanText(e.Hint)}

@@ -41,7 +41,7 @@ func startInThread(o *order, has isolation, lim *limits) (pid int, st status) {
 
 // restrictAndStart restricts the calling thread. Nothing is started if a layer fails that the level requires.
 func restrictAndStart(o *order, has isolation, lim *limits) (int, status) {
-	st := status{Landlock: landlockABI(), ReadOnly: has.readOnly, Proc: has.proc}
+	st := status{Landlock: landlockABI(), ReadOnly: has.readOnly, Proc: has.proc, Loopback: has.loopback}
 	credential, err := dropIdentity(o)
 	if err != nil {
 		return 0, status{Error: err.Error()}
@@ -55,11 +55,11 @@ func restrictAndStart(o *order, has isolation, lim *limits) (int, status) {
 		return 0, status{Unavailable: []string{missingLandlock(st.Landlock)}}
 	}
 	if st.Landlock > 0 {
-		if err := restrictFiles(&o.Spec, st.Landlock, has.proc); err != nil {
+		if err := restrictFiles(&o.Spec, st.Landlock, has); err != nil {
 			return 0, status{Error: err.Error()}
 		}
 	}
-	filter, err := assembleFilter(o.Network, has)
+	filter, err := assembleFilter(o.Network || has.loopback, has)
 	if err != nil {
 		return 0, status{Error: fmt.Sprintf("assemble the seccomp filter: %v", err)}
 	}

@@ -21,7 +21,14 @@ func connects(family, kind, protocol int, address unix.Sockaddr) error {
 	if err := unix.Connect(fd, address); err != nil && !errors.Is(err, unix.EINPROGRESS) {
 		return err
 	}
-	return nil
+	if in4, ok := address.(*unix.SockaddrInet4); ok && in4.Addr[0] == 127 && kind == unix.SOCK_DGRAM {
+		// Nothing is sent before. On a loopback interface without a receiver, the error comes at once.
+		if _, err := unix.Write(fd, []byte("x")); err != nil {
+			return err
+		}
+	}
+	failed, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	return errors.Join(err, orNil(unix.Errno(failed)))
 }
 
 func loopback(port int) *unix.SockaddrInet4 {
@@ -50,12 +57,15 @@ var socketAttempts = []attempt{
 	{name: "resolve a name", try: func(v *victim) error {
 		return connects(unix.AF_INET, unix.SOCK_DGRAM, 0, &unix.SockaddrInet4{Port: 53, Addr: [4]byte{192, 0, 2, 1}})
 	}},
-	{name: "listen on a port", try: func(v *victim) error {
+	{name: "listen on a port of the machine", try: func(v *victim) error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 		if err == nil {
-			err = unix.Bind(fd, loopback(0))
+			err = unix.Bind(fd, loopback(v.TCP))
 		}
-		return err
+		if errors.Is(err, unix.EADDRINUSE) {
+			return nil // a program of the machine has it
+		}
+		return errors.Join(err, errors.New("the port is another one"))
 	}},
 	{name: "connect to a socket in the file system", try: func(v *victim) error {
 		return connects(unix.AF_UNIX, unix.SOCK_STREAM, 0, &unix.SockaddrUnix{Name: v.Stream})

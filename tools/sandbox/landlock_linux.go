@@ -76,8 +76,11 @@ func Exposed(paths []string) (path, system string) {
 	return "", ""
 }
 
-// networkPaths are system paths of programs that may use the network.
-var networkPaths = []string{"/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/gai.conf", "/run/systemd/resolve/stub-resolv.conf"}
+// networkPaths are system paths of programs that may use the network, loopbackPaths those of programs with a loopback interface.
+var (
+	networkPaths  = []string{"/etc/resolv.conf", "/run/systemd/resolve/stub-resolv.conf"}
+	loopbackPaths = []string{"/etc/hosts", "/etc/host.conf", "/etc/gai.conf"}
+)
 
 // devicePaths may be read and written.
 var devicePaths = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
@@ -91,8 +94,9 @@ func landlockABI() int {
 	return int(abi)
 }
 
-// handled returns what a ruleset restricts in a version of Landlock: everything that the version knows.
-func handled(abi int, network bool) unix.LandlockRulesetAttr {
+// handled returns what a ruleset restricts in a version of Landlock: everything that the version knows, and connections as far as no
+// loopback interface of its own does.
+func handled(abi int, network, loopback bool) unix.LandlockRulesetAttr {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_REFER - 1}
 	if abi >= 2 {
 		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_REFER
@@ -100,7 +104,7 @@ func handled(abi int, network bool) unix.LandlockRulesetAttr {
 	if abi >= 3 {
 		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	}
-	if abi >= 4 {
+	if abi >= 4 && !loopback {
 		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP
 		if !network {
 			attr.Handled_access_net |= unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
@@ -120,8 +124,8 @@ func handled(abi int, network bool) unix.LandlockRulesetAttr {
 
 // restrictFiles puts the calling thread, and all that it starts, into a Landlock domain. The other threads of the supervisor stay
 // outside, so the tool can neither signal nor trace them. go-landlock restricts all threads.
-func restrictFiles(spec *Spec, abi int, withProc bool) error {
-	attr := handled(abi, spec.Network)
+func restrictFiles(spec *Spec, abi int, has isolation) error {
+	attr := handled(abi, spec.Network, has.loopback)
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
 		return fmt.Errorf("create a Landlock ruleset: %w", errno)
@@ -140,12 +144,17 @@ func restrictFiles(spec *Spec, abi int, withProc bool) error {
 	for _, path := range devicePaths {
 		r.allow(path, accessRead&^unix.LANDLOCK_ACCESS_FS_EXECUTE|accessWriteFile, false)
 	}
+	var network []string
 	if spec.Network {
-		for _, path := range networkPaths {
-			r.allow(path, accessRead, false)
-		}
+		network = networkPaths
 	}
-	if withProc {
+	if spec.Network || has.loopback {
+		network = append(network, loopbackPaths...)
+	}
+	for _, path := range network {
+		r.allow(path, accessRead, false)
+	}
+	if has.proc {
 		r.allow("/proc", accessRead&^unix.LANDLOCK_ACCESS_FS_EXECUTE, true)
 	}
 	if r.err != nil {

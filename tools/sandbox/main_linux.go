@@ -70,6 +70,15 @@ func (s *supervisor) run(control io.Reader) status {
 	}
 	if s.order.Namespaces {
 		s.has = isolateMounts(s.order.writable())
+		s.has.loopback = !s.order.Network && startLoopback() == nil
+	}
+	if s.order.Proxy {
+		if !s.has.loopback {
+			return status{Unavailable: []string{noProxy}}
+		}
+		if err := sendListener(proxyFD); err != nil {
+			return status{Error: err.Error()}
+		}
 	}
 	lim, err := readLimits(s.order)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 const (
 	orderFD  = 3 // read: an order as JSON, then bytes; its end kills the program
 	statusFD = 4 // write: a status as JSON
+	proxyFD  = 5 // a unix socket, only where the order has Proxy: the listener of [Spec].Serve
 )
 
 // terminate is the byte that asks for SIGTERM.
@@ -21,6 +22,8 @@ type order struct {
 	// Namespaces says that the supervisor was started in new namespaces, User that one of users is among them.
 	Namespaces bool `json:"namespaces"`
 	User       bool `json:"user"`
+	// Proxy asks for the listener of [Spec].Serve.
+	Proxy bool `json:"proxy,omitempty"`
 	// Probe asks for the layers, without a program.
 	Probe bool `json:"probe"`
 }
@@ -41,6 +44,7 @@ type status struct {
 	Seccomp  bool `json:"seccomp,omitempty"`
 	ReadOnly bool `json:"read_only,omitempty"`
 	Proc     bool `json:"proc,omitempty"`
+	Loopback bool `json:"loopback,omitempty"`
 	// Refused is the error of the thread of a probe.
 	Refused string `json:"refused,omitempty"`
 }

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 
@@ -38,7 +40,10 @@ func Run(ctx context.Context, spec Spec, stdout io.Writer) (Exit, error) {
 	}
 	spec.Limits = spec.Limits.withDefaults()
 	l := supported()
-	o := order{Spec: spec, Namespaces: l.namespaces, User: l.user}
+	if spec.Serve != nil && (spec.Network || !l.namespaces) {
+		return Exit{}, unavailable([]string{noProxy})
+	}
+	o := order{Spec: spec, Namespaces: l.namespaces, User: l.user, Proxy: spec.Serve != nil}
 	p, err := startSupervisor(&o, l.attributes(&spec))
 	if err != nil {
 		return Exit{}, err
@@ -50,9 +55,10 @@ func Run(ctx context.Context, spec Spec, stdout io.Writer) (Exit, error) {
 type process struct {
 	cmd     *exec.Cmd
 	order   *order
-	control *os.File // write
-	status  *os.File // read
-	output  *os.File // read
+	control *os.File      // write
+	status  *os.File      // read
+	output  *os.File      // read
+	proxy   *net.UnixConn // nil unless the order has Proxy
 	started time.Time
 }
 
@@ -85,16 +91,28 @@ func startSupervisor(o *order, attr *syscall.SysProcAttr) (*process, error) {
 		open = append(open, file)
 		stdin = file
 	}
+	var proxy *net.UnixConn
+	passed := []*os.File{orderR, statusW}
+	if o.Proxy {
+		ours, theirs, err := socketPair()
+		if err != nil {
+			return nil, fmt.Errorf("open a socket for the sandbox: %w", err)
+		}
+		proxy, open, passed = ours, append(open, theirs), append(passed, theirs)
+	}
 	cmd := &exec.Cmd{
 		Path: supervisorPath, Args: []string{"pannier", command}, Env: []string{"GOMAXPROCS=2"}, Dir: "/",
-		Stdin: stdin, Stdout: outputW, Stderr: outputW, ExtraFiles: []*os.File{orderR, statusW}, SysProcAttr: attr,
+		Stdin: stdin, Stdout: outputW, Stderr: outputW, ExtraFiles: passed, SysProcAttr: attr,
 	}
 	started := time.Now()
 	if err := cmd.Start(); err != nil {
+		if proxy != nil {
+			proxy.Close()
+		}
 		return nil, fmt.Errorf("start the sandbox: %w", err)
 	}
-	p := &process{cmd: cmd, order: o, control: orderW, status: statusR, output: outputR, started: started}
-	open = []*os.File{orderR, statusW, outputW}
+	p := &process{cmd: cmd, order: o, control: orderW, status: statusR, output: outputR, proxy: proxy, started: started}
+	open = append(passed, outputW)
 	if o.StdinFile == nil {
 		open = append(open, stdin)
 	}
@@ -130,6 +148,8 @@ func (p *process) follow(ctx context.Context, stdout io.Writer) (Exit, error) {
 	ended := make(chan struct{})
 	go func() { _ = p.cmd.Wait(); close(ended) }()
 
+	stopProxy := p.serveProxy()
+
 	var exit Exit
 	select {
 	case <-ended:
@@ -143,8 +163,31 @@ func (p *process) follow(ctx context.Context, stdout io.Writer) (Exit, error) {
 	output := <-out
 	p.output.Close()
 	exit.OutputBytes, exit.Truncated = output.read, output.read > output.given
+	stopProxy()
 	exit.Duration = time.Since(p.started)
 	return exit, p.judge(&exit)
+}
+
+// serveProxy has the listener of the program served, until the returned function is called.
+func (p *process) serveProxy() (stop func()) {
+	if p.proxy == nil {
+		return func() {}
+	}
+	var served sync.WaitGroup
+	ended := make(chan struct{})
+	served.Go(func() {
+		listener, err := receiveListener(p.proxy)
+		if err != nil {
+			return // the status of the supervisor says why
+		}
+		served.Go(func() { <-ended; listener.Close() })
+		p.order.Serve(listener)
+	})
+	return func() {
+		p.proxy.Close()
+		close(ended)
+		served.Wait()
+	}
 }
 
 // end asks the program to end, then kills it.

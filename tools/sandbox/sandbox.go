@@ -18,6 +18,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -60,14 +61,20 @@ type Spec struct {
 	// UID and GID are those of the program if the caller is root; 0 is 65534. An ordinary user stays as it is.
 	UID int `json:"uid"`
 	GID int `json:"gid"`
-	// Network allows IPv4 and IPv6.
+	// Network allows IPv4 and IPv6. Without it, and where the kernel allows it, the program has a loopback interface that only it uses.
 	Network bool `json:"network,omitempty"`
+	// Serve gets a listener on 127.0.0.1:ProxyPort of that loopback interface, which has to be there. It is called in a goroutine of its
+	// own before the program starts, and has to return when the listener is closed; Run waits for it. It is optional.
+	Serve func(net.Listener) `json:"-"`
 	// Level is Required or BestEffort; everything else counts as Required.
 	Level  string `json:"level"`
 	Limits Limits `json:"limits"`
 	// Grace is the time between SIGTERM and SIGKILL when the context is done; 0 is two seconds.
 	Grace time.Duration `json:"-"`
 }
+
+// ProxyPort is the port of the listener of [Spec].Serve.
+const ProxyPort = 3128
 
 // Limits are the resources of a run; 0 is the default.
 type Limits struct {
@@ -125,6 +132,8 @@ type Report struct {
 	Seccomp  bool
 	// Namespaces are those that a program gets: user, mount, pid, network, ipc.
 	Namespaces []string
+	// Loopback says that a program without a network has a loopback interface of its own.
+	Loopback bool
 	// Level is the strictest level that is fulfilled: Required, or BestEffort.
 	Level string
 	// Missing are sentences about the layers that a program does not get.

@@ -75,6 +75,7 @@ type isolation struct {
 	processes bool // it sees its own processes only
 	readOnly  bool // it can change nothing but what Spec lets it write
 	proc      bool // /proc shows its own processes
+	loopback  bool // its network is a loopback interface of its own
 }
 
 // equal32 is true if the low 32 bits of an argument have a value. The kernel ignores the others where the argument is an int.

@@ -81,8 +81,8 @@ func (l layers) attributes(spec *Spec) *syscall.SysProcAttr {
 	if own := os.Getuid(); own != 0 {
 		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: own, HostID: own, Size: 1}}
 		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
-		// The supervisor of an ordinary user needs these for its mounts. The program does not get them.
-		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
+		// The supervisor of an ordinary user needs these for its mounts and its loopback interface. The program does not get them.
+		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_NET_ADMIN}
 		return attr
 	}
 	uid, gid := spec.identity()
@@ -116,6 +116,9 @@ func describe(found layers, st status) Report {
 		r.Namespaces = append(r.Namespaces, "user")
 	}
 	r.Namespaces = append(r.Namespaces, "mount", "pid", "network", "ipc")
+	if r.Loopback = st.Loopback; !r.Loopback {
+		miss("a network namespace has no loopback interface, so programs have no network by hosts")
+	}
 	if !st.ReadOnly {
 		miss("mounts cannot be made read-only")
 	}
