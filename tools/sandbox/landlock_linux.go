@@ -35,6 +35,7 @@ var systemPaths = []string{
 	"/etc/nsswitch.conf", "/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/mime.types", "/etc/os-release",
 	"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/etc/ca-certificates",
 	"/etc/fonts", "/etc/python3", "/etc/bash.bashrc", "/etc/inputrc", "/etc/magic", "/etc/protocols", "/etc/services",
+	"/etc/matplotlibrc",
 }
 
 // IsSystem reports whether every program may read and execute a path, as far as its mode lets it.

@@ -24,8 +24,10 @@ import (
 func main() {
 	misses := flag.Bool("misses", false, "print what is missed in the half for tuning")
 	list := flag.Bool("list", false, "print the scripts of the half for tuning")
+	binary := flag.String("run", "", "compare calls by this `pannier` with plain executions of the same scripts")
+	only := flag.String("only", "", "compare calls whose skill and script have this text")
 	flag.Parse()
-	if err := run(*misses, *list); err != nil {
+	if err := run(*misses, *list, *binary, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "scripts:", err)
 		os.Exit(1)
 	}
@@ -38,7 +40,7 @@ type tally struct {
 	argparse, typed, scripts int
 }
 
-func run(misses, list bool) error {
+func run(misses, list bool, binary, only string) error {
 	root := os.Getenv("PANNIER_CORPUS_WHOLE")
 	if root == "" {
 		return errors.New("PANNIER_CORPUS_WHOLE names no directory of repositories")
@@ -48,6 +50,9 @@ func run(misses, list bool) error {
 		return err
 	}
 	ctx := context.Background()
+	if binary != "" {
+		return runCalls(ctx, root, binary, only)
+	}
 	l := loader.New(loader.Options{Scripts: true, Rules: pannier.DiscoveryRules{
 		Workspace: filepath.Dir(root),
 		Roots:     []pannier.Root{{Path: root, Name: filepath.Base(root), Kind: pannier.SourceWorkspace}},
