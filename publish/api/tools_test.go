@@ -59,6 +59,7 @@ func TestRPCTools(t *testing.T) {
 	schemas := newMethodSchemas(t)
 	for _, tt := range []struct{ method, params, want string }{
 		{"skills/tools/call", `{"name":"skill.alpha.run","arguments":{"x":1},"call_id":"c9"}`, `"call_id":"c9"`},
+		{"skills/tools/permission", `{"skill_slug":"alpha"}`, `"target_tool":"read_file"`},
 		{"skills/tools/cancel", `{"call_id":"c1"}`, `"canceled":true`},
 	} {
 		call := rpcRequest("1", tt.method, tt.params)

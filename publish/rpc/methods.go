@@ -75,6 +75,7 @@ var skillsMethods = []skillsMethod{
 	{"skills/upload/abort", abortUpload, service.ScopeWrite, canUpload, false, false},
 	{"skills/upload/status", showUpload, service.ScopeWrite, canUpload, false, false},
 	{"skills/tools/call", calls((*skills).callTool), service.ScopeCall, canCall, false, true},
+	{"skills/tools/permission", calls((*skills).toolPermission), "", canCall, false, false},
 	{"skills/tools/register", calls((*skills).registerTool), service.ScopeCall, canCall, false, false},
 	{"skills/tools/cancel", calls((*skills).cancelTool), service.ScopeCall, canCall, false, false},
 }

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -107,6 +108,22 @@ func (h *skills) callTool(ctx context.Context, _ *pannier.Snapshot, p toolParams
 		return nil, invalidParams("name is missing", "name the tool as `pannier tool list` does")
 	}
 	return h.Service.CallTool(ctx, pannier.ToolRequest{ToolCall: p.ToolCall, Name: *p.Name})
+}
+
+type permissionParams struct {
+	inWorkspace
+	SkillSlug  *string            `json:"skill_slug"`
+	SourceKind pannier.SourceKind `json:"source_kind"`
+}
+
+// toolPermission is skills/tools/permission: GET /v1/tools/permissions/{slug}.
+func (h *skills) toolPermission(ctx context.Context, _ *pannier.Snapshot, p permissionParams) (any, error) {
+	if p.SkillSlug == nil {
+		return nil, invalidParams("skill_slug is missing", "name the skill")
+	}
+	return h.Service.ToolPermission(ctx, pannier.PolicyKey{
+		Slug: *p.SkillSlug, SourceKind: cmp.Or(p.SourceKind, pannier.SourceWorkspace),
+	})
 }
 
 type cancelParams struct {
