@@ -160,7 +160,11 @@ func (s *Service) checkFiles(e *pannier.Entry, files *Files) error {
 	}
 	scanned := s.Scanned(e.Skill, files.Fingerprint)
 	if scanned == nil {
-		return refuse(pannier.ToolUnscanned, e.Slug+" was not scanned as it is now", "wait for the background scan, or run \"pannier scan "+e.Slug+"\"")
+		hint := "run \"pannier tool allow " + e.Slug + "\", which scans it first"
+		if e.TrustLevel.AtLeast(pannier.TrustInternal) || e.Policy.ToolsAllowed == files.Fingerprint {
+			hint = "wait for the background scan, or run \"pannier scan " + e.Slug + "\""
+		}
+		return refuse(pannier.ToolUnscanned, e.Slug+" was not scanned as it is now", hint)
 	}
 	if scanned.Decision == pannier.ScanBlock {
 		return refuse(pannier.ToolUnscanned, "a security scan blocks "+e.Slug+": "+strings.Join(scanned.Blocking, ", "), "read the findings (\"pannier show "+e.Slug+"\"), then accept them: \"pannier scan "+e.Slug+" --accept "+strings.Join(scanned.Blocking, ",")+" --reason TEXT\"")

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -176,86 +175,4 @@ func (s streams) printToolResult(r pannier.ToolResult) error {
 		s.printError(&exitError{message: fmt.Sprintf("%s: %s", r.Error.Code, r.Error.Message), hint: r.Error.Hint})
 	}
 	return nil
-}
-
-func (p *program) toolAllowCommand() *cobra.Command {
-	var kind, fingerprint string
-	var remove bool
-	cmd := &cobra.Command{
-		Use:   "allow [SLUG]",
-		Short: "Allow the tools of a skill to run",
-		Long: `Allows the tools of a skill to run as long as no file of the skill changes: programs (kinds shell,
-python and script) in the sandbox, and HTTP requests. Read the files of the skill before. --remove
-takes the permission back. Without a slug, it lists what is allowed.
-
-A skill of trust internal needs no permission, unless a tool of it sends a secret.`,
-		Example: `  pannier tool allow repo-review
-  pannier tool allow repo-review --remove
-  pannier tool allow`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				if len(args) == 0 {
-					return output(p, p.printToolsAllowed)(c.Policies(ctx))
-				}
-				change := pannier.PolicyChange{ToolsAllowed: pannier.Permission{Given: true}}
-				if !remove {
-					var err error
-					if change.ToolsAllowed.To, err = contentToAllow(ctx, c, args[0], fingerprint); err != nil {
-						return err
-					}
-				}
-				show := func(policy pannier.Policy) error {
-					return p.printToolsAllowed(pannier.PolicyList{Policies: []pannier.Policy{policy}})
-				}
-				return output(p, show)(c.SetPolicy(ctx, args[0], pannier.SourceKind(kind), change))
-			})
-		},
-	}
-	cmd.Flags().BoolVar(&remove, "remove", false, "take the permission back")
-	cmd.Flags().StringVar(&fingerprint, "fingerprint", "", "the `fingerprint` of the files that were read (default: as they are now)")
-	cmd.Flags().StringVar(&kind, "source-kind", "", "`kind` of root: workspace, managed, bundled or extra (default: that of the skill)")
-	return p.share(p.jsonFlag(cmd), asksSidecar...)
-}
-
-// contentToAllow returns the fingerprint of the files that may run.
-func contentToAllow(ctx context.Context, c *client.Client, slug, given string) (pannier.Digest, error) {
-	if given != "" {
-		digest, err := pannier.ParseFingerprint(given)
-		if err != nil {
-			return digest, failure("invalid fingerprint: "+err.Error(), "copy it from \"pannier show "+slug+"\"")
-		}
-		return digest, nil
-	}
-	// After a change, the sidecar reads the files within a second, most often.
-	for last := time.Now().Add(5 * time.Second); ; {
-		detail, err := c.Skill(ctx, slug, "")
-		if err != nil || !detail.Fingerprint.IsZero() {
-			return detail.Fingerprint, err
-		}
-		if time.Now().After(last) {
-			return pannier.Digest{}, failure("the files of "+slug+" are not read yet", "retry in a moment")
-		}
-		select {
-		case <-ctx.Done():
-			return pannier.Digest{}, ctx.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
-func (s streams) printToolsAllowed(list pannier.PolicyList) error {
-	rows := [][]string{{"SLUG", "KIND", "PATH", "FINGERPRINT"}}
-	for _, policy := range list.Policies {
-		if !policy.ToolsAllowed.IsZero() {
-			rows = append(rows, []string{
-				plain.Shorten(policy.Slug, 40), string(policy.SourceKind), plain.Shorten(policy.Path, 60), policy.ToolsAllowed.String(),
-			})
-		}
-	}
-	if len(rows) == 1 {
-		fmt.Fprintln(s.err, "no tools of skills are allowed to run")
-		return nil
-	}
-	return s.table(rows)
 }

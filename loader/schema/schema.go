@@ -144,7 +144,7 @@ func (s *Schema) apply(ctx context.Context, value any) (err error) {
 	if !ok {
 		return refuse(failed.Error(), "send arguments that match the parameters of the tool")
 	}
-	return refuse("the arguments do not match the parameters of the tool: "+strings.Join(faultsOf(invalid, nil), "; "), "run `pannier tool list --json` to see the parameters")
+	return refuse("the arguments do not match the parameters of the tool: "+strings.Join(faultsOf(invalid, nil), "; "), "run \"pannier tool show NAME\" to see the parameters")
 }
 
 func refuse(message, hint string) error {
