@@ -20,8 +20,8 @@ type ToolPermission struct {
 	// Tools are those that the permission lets run, Excluded those that are kept back with it too.
 	Tools    []PermittedTool `json:"tools"`
 	Excluded []ExcludedTool  `json:"excluded_tools"`
-	// Network says that programs reach every address. Hosts are those that they reach otherwise. Env are the names of the variables that they get, ProjectDirs the directories
-	// that a call may let them write to.
+	// Network says that programs reach every address. Hosts are those that they reach otherwise. Env are the names of the variables
+	// that they get, ProjectDirs the directories that a call may let them write to.
 	Network     bool     `json:"network"`
 	Hosts       []string `json:"hosts"`
 	Env         []string `json:"env"`

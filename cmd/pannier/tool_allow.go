@@ -126,8 +126,8 @@ func (p *program) confirmed(question string) bool {
 }
 
 func (s streams) printPermission(shown pannier.ToolPermission) error {
-	network := "off for programs (tools.network)"
-	if shown.Network == "full" {
+	network := cmp.Or(strings.Join(shown.Hosts, ", "), "off for programs (tools.network)")
+	if shown.Network {
 		network = "every address for programs (tools.network)"
 	}
 	state := "no"

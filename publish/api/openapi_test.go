@@ -164,7 +164,7 @@ func (toolFuncs) Permission(_ context.Context, s *pannier.Skill) (pannier.ToolPe
 	why := &pannier.ToolError{Code: pannier.ToolNoRunner, Message: "m", Hint: "h"}
 	return pannier.ToolPermission{
 		Slug: s.Slug, SourceKind: s.SourceKind, Path: s.Path, TrustLevel: pannier.TrustCommunity, Fingerprint: pannier.DigestOf(nil),
-		ToolsAllowed: pannier.DigestOf([]byte("before")), Files: 2, Bytes: 30, Enabled: true, Env: []string{"A"}, ProjectDirs: []string{},
+		ToolsAllowed: pannier.DigestOf([]byte("before")), Files: 2, Bytes: 30, Enabled: true, Hosts: []string{"x.example"}, Env: []string{"A"}, ProjectDirs: []string{},
 		Tools: []pannier.PermittedTool{
 			{Name: "skill.alpha.run", Kind: pannier.RuntimeShell, Command: []string{"a", "b"}, Why: why},
 			{Name: "skill.alpha.add", Kind: pannier.RuntimePython, File: "tools/a.py", Function: "add"},
