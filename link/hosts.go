@@ -23,14 +23,15 @@ var hosts = []Host{
 	{"claude-code", "Claude Code", ".claude/skills", ".claude/skills", false},
 	{"cline", "Cline", ".cline/skills", ".cline/skills", false},
 	{"codex", "Codex", ".agents/skills", ".agents/skills", true},
-	{"copilot", "GitHub Copilot", ".github/skills", ".copilot/skills", false},
+	{"copilot-cli", "GitHub Copilot CLI", ".github/skills", ".copilot/skills", false},
 	{"cursor", "Cursor", ".cursor/skills", ".cursor/skills", false},
 	{"gemini-cli", "Gemini CLI", ".gemini/skills", ".gemini/skills", false},
 	{"goose", "Goose", ".goose/skills", ".config/goose/skills", false},
-	{"junie", "Junie", ".junie/skills", ".junie/skills", false},
+	{"jetbrains", "JetBrains Junie", ".junie/skills", ".junie/skills", false},
 	{"kiro", "Kiro", ".kiro/skills", ".kiro/skills", false},
 	{"opencode", "opencode", ".opencode/skills", ".config/opencode/skills", false},
 	{"qwen-code", "Qwen Code", ".qwen/skills", ".qwen/skills", false},
+	{"vscode", "VS Code", ".github/skills", ".copilot/skills", false},
 	{"windsurf", "Windsurf", ".windsurf/skills", ".codeium/windsurf/skills", false},
 }
 

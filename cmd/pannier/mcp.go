@@ -22,6 +22,7 @@ import (
 
 func (p *program) mcpCommand() *cobra.Command {
 	printConfig := false
+	var f installFlags
 	cmd := &cobra.Command{
 		Use:   "mcp [HOST]",
 		Short: "Serve the skills to an MCP host on standard input and output",
@@ -37,21 +38,26 @@ the directories .agents/skills, .claude/skills and skills that exist here, in th
 root of the repository, and in the home directory.
 
 With --print-config it prints the lines for the configuration of HOST, with the other flags of the
-command line; without HOST it lists the hosts.`,
+command line; without HOST it lists the hosts. With --install it adds them to the file of the
+project, else of the user, and keeps the file as it was in FILE.before-pannier.`,
 		Example: `  pannier mcp --workspace ./agent
   pannier mcp --print-config
-  pannier mcp --print-config claude-code --workspace ./agent`,
+  pannier mcp --install claude-code --workspace ./agent --dry-run`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case printConfig && len(args) == 0:
 				rows := [][]string{{"HOST", "PROGRAM", "FILE"}}
 				for _, h := range hostConfigs {
-					rows = append(rows, []string{h.name, h.title, h.file})
+					rows = append(rows, []string{h.name, h.title, h.file()})
 				}
 				return p.table(rows)
 			case printConfig:
 				return p.printHostConfig(cmd.Flags(), args[0])
+			case f.install && len(args) > 0:
+				return p.installHost(cmd.Flags(), f, args[0])
+			case f.install || f.user || f.remove || f.dryRun:
+				return failure("--user, --remove and --dry-run need --install HOST", `run "pannier mcp --print-config" to see all hosts`)
 			case len(args) > 0:
 				return &exitError{
 					code: exitUnknown, message: fmt.Sprintf("unexpected argument %q", args[0]),
@@ -62,6 +68,7 @@ command line; without HOST it lists the hosts.`,
 		},
 	}
 	cmd.Flags().BoolVar(&printConfig, "print-config", false, "print the configuration for HOST, or list the hosts")
+	f.add(cmd)
 	return p.share(cmd, readsSkills...)
 }
 

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +14,7 @@ import (
 	"testing"
 
 	"pannier/internal/yamldoc"
+	"pannier/link"
 )
 
 // lookUp returns the value below keys.
@@ -29,7 +33,7 @@ func lookUp(value any, keys ...string) any {
 func parseConfig(t *testing.T, host hostConfig, text []byte) (value any) {
 	t.Helper()
 	switch {
-	case strings.Contains(host.file, ".toml"):
+	case strings.Contains(host.file(), ".toml"):
 		python, err := exec.LookPath("python3")
 		if err != nil {
 			t.Skip(err)
@@ -39,7 +43,7 @@ func parseConfig(t *testing.T, host hostConfig, text []byte) (value any) {
 		if text, err = cmd.Output(); err != nil {
 			t.Fatalf("%v: %s", err, err.(*exec.ExitError).Stderr)
 		}
-	case strings.Contains(host.file, ".yaml"):
+	case strings.Contains(host.file(), ".yaml"):
 		read, faults, err := yamldoc.Parse(text)
 		if err != nil || len(faults) > 0 {
 			t.Fatal(err, faults)
@@ -55,13 +59,7 @@ func parseConfig(t *testing.T, host hostConfig, text []byte) (value any) {
 // commandOf returns the command line in the configuration of a host.
 func commandOf(t *testing.T, host hostConfig, value any) (words []string) {
 	t.Helper()
-	at := map[string][]string{
-		"vscode": {"servers"}, "codex": {"mcp_servers"}, "goose": {"extensions"}, "opencode": {"mcp"}, "zed": {"context_servers"},
-	}[host.name]
-	if at == nil {
-		at = []string{"mcpServers"}
-	}
-	entry := lookUp(value, append(at, "pannier")...)
+	entry := lookUp(value, host.servers, "pannier")
 	for _, key := range []string{"cmd", "command", "args"} {
 		switch found := lookUp(entry, key).(type) {
 		case string:
@@ -73,6 +71,70 @@ func commandOf(t *testing.T, host hostConfig, value any) (words []string) {
 		}
 	}
 	return words
+}
+
+// commandOfLink returns the command line in a link by which a host adds a server.
+func commandOfLink(t *testing.T, link string) []string {
+	t.Helper()
+	u := must(url.Parse(link))(t)
+	text, err := []byte(u.Query().Get("config")), error(nil)
+	switch {
+	case u.Scheme == "vscode":
+		if text = []byte(must(url.PathUnescape(u.RawQuery))(t)); u.Opaque != "mcp/install" {
+			t.Errorf("the link opens %s", u.Opaque)
+		}
+	case u.Host == "vscode.dev":
+	default:
+		if text, err = base64.StdEncoding.DecodeString(string(text)); err != nil || u.Query().Get("name") != "pannier" {
+			t.Errorf("%s: %v", link, err)
+		}
+	}
+	var entry struct {
+		Command string
+		Args    []string
+	}
+	need(t, json.Unmarshal(text, &entry))
+	return append([]string{entry.Command}, entry.Args...)
+}
+
+// TestInstallLinks: the links of the document add the server without flags.
+func TestInstallLinks(t *testing.T) {
+	t.Parallel()
+	page := string(must(os.ReadFile("../../docs/MCP-HOSTS.md"))(t))
+	for _, name := range []string{"cursor", "code"} {
+		_, rest, ok := strings.Cut(page, "\n["+name+"]: ")
+		link, _, _ := strings.Cut(rest, "\n")
+		if got := commandOfLink(t, link); !ok || !slices.Equal(got, []string{"pannier", "mcp"}) {
+			t.Errorf("the link for %s starts %q", name, got)
+		}
+	}
+}
+
+// TestHostFiles compares the table of the document with the hosts.
+func TestHostFiles(t *testing.T) {
+	t.Parallel()
+	page := string(must(os.ReadFile("../../docs/MCP-HOSTS.md"))(t))
+	code := func(text string) string {
+		if text == "" {
+			return ""
+		}
+		return "`" + text + "`"
+	}
+	for _, h := range hostConfigs {
+		project, user := code(h.project), ""
+		if h.user != "" {
+			user = code("~/" + h.user)
+		}
+		row := strings.ReplaceAll("| "+h.name+" | "+project+" | "+user, "|  |", "| |")
+		if !strings.Contains(page, "\n"+row) {
+			t.Errorf("docs/MCP-HOSTS.md does not have %q", row)
+		}
+	}
+	for _, h := range link.Hosts() {
+		if row := fmt.Sprintf("| `%s` | `~/%s` |", h.Project, h.User); !strings.Contains(page, row) || !strings.Contains(page, h.Name) {
+			t.Errorf("docs/MCP-HOSTS.md does not have %q of %s", row, h.Name)
+		}
+	}
 }
 
 func TestHostConfigurations(t *testing.T) {
@@ -93,13 +155,21 @@ func TestHostConfigurations(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v: %s", err, notes.String())
 			}
-			if want := "pannier: add these lines to " + host.file + "\n"; notes.String() != want {
+			lines := strings.SplitAfter(notes.String(), "\n")
+			if want := "pannier: add these lines to " + host.file() + "\n"; lines[0] != want {
 				t.Errorf("standard error: %q, want %q", notes.String(), want)
 			}
 			got := commandOf(t, host, parseConfig(t, host, out))
 			want := []string{program, "mcp", "--root", "x,y", "--root=-z", "--workspace", filepath.Join(dir, odd)}
 			if !slices.Equal(got, want) {
 				t.Errorf("the host starts\n%q, want\n%q", got, want)
+			}
+			if link, ok := strings.CutPrefix(lines[1], "pannier: or open "); ok {
+				if got := commandOfLink(t, strings.TrimSpace(link)); !slices.Equal(got, want) {
+					t.Errorf("the link starts\n%q, want\n%q", got, want)
+				}
+			} else if lines[1] != "" || slices.Contains([]string{"cursor", "lm-studio", "vscode"}, host.name) {
+				t.Errorf("standard error: %q", notes.String())
 			}
 		})
 	}
@@ -119,7 +189,10 @@ func TestHostNames(t *testing.T) {
 		t.Errorf("the list of hosts: %v\n%s", err, out)
 	}
 	out, err = exec.Command(binary, "__complete", "mcp", "--print-config", "c").Output()
-	want := []string{"claude-code\tClaude Code", "claude-desktop\tClaude Desktop", "codex\tCodex", "cursor\tCursor"}
+	want := []string{
+		"claude-code\tClaude Code", "claude-desktop\tClaude Desktop", "cline\tCline", "codex\tCodex",
+		"copilot-cli\tGitHub Copilot CLI", "cursor\tCursor",
+	}
 	if got := strings.Split(string(out), "\n")[:len(want)]; err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("completion: %q %v", got, err)
 	}

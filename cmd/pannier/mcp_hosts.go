@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,10 +20,25 @@ import (
 // hostConfig is a program that starts MCP servers as commands.
 type hostConfig struct {
 	name, title string
-	// file is where the lines go, with the place for one project after the one for all.
-	file string
+	// project and user are the files for the lines, below a project and below the home directory; empty where there is none.
+	project, user string
+	// servers is the member of the file that has the servers by name.
+	servers string
 	// lines is a template of an [mcpServer]. A quoted value has the same form in JSON, TOML and YAML.
 	lines string
+}
+
+// file says where the lines go.
+func (h hostConfig) file() string {
+	switch {
+	case h.user == "" && h.project == "":
+		return h.title
+	case h.user == "":
+		return h.project + " in a project"
+	case h.project == "":
+		return "~/" + h.user
+	}
+	return "~/" + h.user + ", or " + h.project + " in a project"
 }
 
 // The templates of hosts that share one.
@@ -48,6 +65,17 @@ const (
 	linesOfCodex = `[mcp_servers.pannier]
 command = {{quote .Command}}
 args = {{quote .Args}}
+`
+	linesOfCopilot = `{
+  "mcpServers": {
+    "pannier": {
+      "type": "local",
+      "command": {{quote .Command}},
+      "args": {{quote .Args}},
+      "tools": ["*"]
+    }
+  }
+}
 `
 	linesOfGoose = `extensions:
   pannier:
@@ -80,16 +108,24 @@ args = {{quote .Args}}
 `
 )
 
+// hostConfigs are ordered by name.
 var hostConfigs = []hostConfig{
-	{"claude-code", "Claude Code", ".mcp.json in a project", linesOfServers},
-	{"claude-desktop", "Claude Desktop", "claude_desktop_config.json (Settings, Developer, Edit Config)", linesOfServers},
-	{"codex", "Codex", "~/.codex/config.toml", linesOfCodex},
-	{"cursor", "Cursor", "~/.cursor/mcp.json, or .cursor/mcp.json in a project", linesOfServers},
-	{"gemini-cli", "Gemini CLI", "~/.gemini/settings.json, or .gemini/settings.json in a project", linesOfServers},
-	{"goose", "Goose", "~/.config/goose/config.yaml", linesOfGoose},
-	{"opencode", "opencode", "~/.config/opencode/opencode.json, or opencode.json in a project", linesOfOpencode},
-	{"vscode", "VS Code", ".vscode/mcp.json in a project (MCP: Open User Configuration for all)", linesOfVSCode},
-	{"zed", "Zed", "~/.config/zed/settings.json", linesOfZed},
+	{"claude-code", "Claude Code", ".mcp.json", "", "mcpServers", linesOfServers},
+	{"claude-desktop", "Claude Desktop", "", ".config/Claude/claude_desktop_config.json", "mcpServers", linesOfServers},
+	{"cline", "Cline", "", ".cline/data/settings/cline_mcp_settings.json", "mcpServers", linesOfServers},
+	{"codex", "Codex", "", ".codex/config.toml", "mcp_servers", linesOfCodex},
+	{"copilot-cli", "GitHub Copilot CLI", ".github/mcp.json", ".copilot/mcp-config.json", "mcpServers", linesOfCopilot},
+	{"cursor", "Cursor", ".cursor/mcp.json", ".cursor/mcp.json", "mcpServers", linesOfServers},
+	{"gemini-cli", "Gemini CLI", ".gemini/settings.json", ".gemini/settings.json", "mcpServers", linesOfServers},
+	{"goose", "Goose", "", ".config/goose/config.yaml", "extensions", linesOfGoose},
+	{"jetbrains", "JetBrains Junie", ".junie/mcp/mcp.json", ".junie/mcp/mcp.json", "mcpServers", linesOfServers},
+	{"kiro", "Kiro", ".kiro/settings/mcp.json", ".kiro/settings/mcp.json", "mcpServers", linesOfServers},
+	{"lm-studio", "LM Studio", "", ".lmstudio/mcp.json", "mcpServers", linesOfServers},
+	{"opencode", "opencode", "opencode.json", ".config/opencode/opencode.json", "mcp", linesOfOpencode},
+	{"qwen-code", "Qwen Code", ".qwen/settings.json", ".qwen/settings.json", "mcpServers", linesOfServers},
+	{"vscode", "VS Code", ".vscode/mcp.json", ".config/Code/User/mcp.json", "servers", linesOfVSCode},
+	{"windsurf", "Windsurf", "", ".codeium/windsurf/mcp_config.json", "mcpServers", linesOfServers},
+	{"zed", "Zed", "", ".config/zed/settings.json", "context_servers", linesOfZed},
 }
 
 // mcpServer is the command that a host starts.
@@ -101,39 +137,75 @@ type mcpServer struct {
 // All returns the command and its arguments.
 func (s mcpServer) All() []string { return append([]string{s.Command}, s.Args...) }
 
-// printHostConfig prints the lines for a host, and on standard error where they go.
-func (p *program) printHostConfig(flags *pflag.FlagSet, name string) error {
+// findHost returns the host of a name.
+func findHost(name string) (hostConfig, error) {
 	names := make([]string, len(hostConfigs))
 	for i, h := range hostConfigs {
-		if names[i] = h.name; h.name != name {
-			continue
+		if names[i] = h.name; h.name == name {
+			return h, nil
 		}
-		server, err := serverOf(flags)
-		if err != nil {
-			return err
-		}
-		lines, err := template.New(h.name).Funcs(template.FuncMap{"quote": quote}).Parse(h.lines)
-		if err != nil {
-			return err
-		}
-		if err := lines.Execute(p.out, server); err != nil {
-			return err
-		}
-		fmt.Fprintf(p.err, "pannier: add these lines to %s\n", h.file)
-		return nil
 	}
-	e := &exitError{
-		code: exitUnknown, message: fmt.Sprintf("unknown host %q", name),
-		hint: `run "pannier mcp --print-config" to see all hosts`,
+	e := failure(fmt.Sprintf("unknown host %q", name), `run "pannier mcp --print-config" to see all hosts`)
+	e.suggest(names, name)
+	return hostConfig{}, e
+}
+
+// render returns the lines of a host for a server.
+func (h hostConfig) render(server mcpServer) (string, error) {
+	lines, err := template.New(h.name).Funcs(template.FuncMap{"quote": quote}).Parse(h.lines)
+	if err != nil {
+		return "", err
 	}
-	if meant := similarName(names, name); meant != "" {
-		e.message += fmt.Sprintf("; did you mean %q?", meant)
+	var text strings.Builder
+	err = lines.Execute(&text, server)
+	return text.String(), err
+}
+
+// printHostConfig prints the lines for a host, and on standard error where they go.
+func (p *program) printHostConfig(flags *pflag.FlagSet, name string) error {
+	h, err := findHost(name)
+	if err != nil {
+		return err
 	}
-	return e
+	server, err := p.serverOf(flags)
+	if err != nil {
+		return err
+	}
+	lines, err := h.render(server)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(p.out, lines)
+	fmt.Fprintf(p.err, "pannier: add these lines to %s\n", h.file())
+	if link := installLink(h.name, server); link != "" {
+		fmt.Fprintf(p.err, "pannier: or open %s\n", link)
+	}
+	return nil
+}
+
+// installLink returns a link by which a host adds a server, empty for hosts that have none.
+func installLink(host string, server mcpServer) string {
+	type entry struct {
+		Name    string   `json:"name,omitempty"`
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+	}
+	text, _ := json.Marshal(entry{"", server.Command, server.Args})
+	named, _ := json.Marshal(entry{"pannier", server.Command, server.Args})
+	query := "name=pannier&config=" + url.QueryEscape(base64.StdEncoding.EncodeToString(text))
+	switch host {
+	case "cursor":
+		return "cursor://anysphere.cursor-deeplink/mcp/install?" + query
+	case "lm-studio":
+		return "lmstudio://add_mcp?" + query
+	case "vscode":
+		return "vscode:mcp/install?" + url.PathEscape(string(named))
+	}
+	return ""
 }
 
 // serverOf returns the command with the flags that are given, for a host that starts it in any directory.
-func serverOf(flags *pflag.FlagSet) (mcpServer, error) {
+func (p *program) serverOf(flags *pflag.FlagSet) (mcpServer, error) {
 	command, err := exec.LookPath(os.Args[0])
 	if err == nil {
 		command, err = filepath.Abs(command)
@@ -144,7 +216,7 @@ func serverOf(flags *pflag.FlagSet) (mcpServer, error) {
 	server := mcpServer{Command: command, Args: []string{"mcp"}}
 	inWorkspace := flags.Changed("workspace")
 	flags.Visit(func(f *pflag.Flag) {
-		if f.Name == "print-config" {
+		if p.flags.Lookup(f.Name) == nil { // of this command alone
 			return
 		}
 		values := []string{f.Value.String()}
