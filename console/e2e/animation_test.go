@@ -49,7 +49,7 @@ func TestAnimation(t *testing.T) {
 	p.ClickText(t, "Done")
 	p.Wait(t, "the dialog is closed", `!document.querySelector("dialog[open]")`)
 	p.Go(t, at(t, p, "#/skills"))
-	p.Wait(t, "the skill is in the list", rowSays("pdf-forms", "Usable"))
+	p.Wait(t, "the skill is in the list", rowSays("pdf-forms", "By name only"))
 	keep(1800 * time.Millisecond)
 	p.Go(t, at(t, p, "#/turn"))
 	p.Click(t, ".turn-form textarea")

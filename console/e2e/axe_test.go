@@ -101,7 +101,7 @@ printf -- '---\nname: needy\ndescription: Needs a program.\nmetadata: {"openclaw
 	p.Wait(t, "the skills are there", rowSays("broken", "Not usable")+" && "+row("alpha")+" && "+row("needy"))
 	checkPlanted(t, p, script)
 	checkAxe(t, p, script, "skills")
-	for _, hash := range []string{"#/switches", "#/turn", "#/card", "#/activity", "#/health"} {
+	for _, hash := range []string{"#/turn", "#/card", "#/activity", "#/health"} {
 		p.Go(t, at(t, p, hash))
 		p.Wait(t, hash+" is shown", settled)
 		checkAxe(t, p, script, hash)

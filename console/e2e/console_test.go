@@ -18,7 +18,7 @@ func TestDropGoesLive(t *testing.T) {
 	p.ClickText(t, "Install 1 skill")
 	p.Wait(t, "it is on the card", onTheCard)
 	p.Go(t, at(t, p, "#/skills"))
-	p.Wait(t, "the row shows that the skill is usable", rowSays("pdf-forms", "Usable"))
+	p.Wait(t, "the row shows that the skill is usable", rowSays("pdf-forms", "By name only"))
 	fixture.Eventually(t, "the platform has the card with the skill", func() error {
 		h, err := w.Health(t.Context())
 		if err != nil {
@@ -76,7 +76,7 @@ func TestTwoBrowsers(t *testing.T) {
 	w.write(t, fixture.SkillScript("alpha", "Counts."))
 	one, two := w.open(t, b), w.open(t, b)
 	for _, p := range []*browser.Page{one, two} {
-		p.Wait(t, "the skill is there", rowSays("alpha", "Usable"))
+		p.Wait(t, "the skill is there", rowSays("alpha", "Offered"))
 	}
 	browser.Eval[any](t, one, `fetch("/v1/policy/alpha", {method: "PUT", headers: {"Content-Type": "application/json", Authorization: "Bearer " + sessionStorage.getItem("pannier.token")}, body: '{"enabled":false}'}).then((r) => { if (!r.ok) throw new Error(r.status) })`)
 	for _, p := range []*browser.Page{one, two} {
@@ -84,7 +84,7 @@ func TestTwoBrowsers(t *testing.T) {
 	}
 	w.write(t, fixture.SkillScript("beta", "Counts too."))
 	for _, p := range []*browser.Page{one, two} {
-		p.Wait(t, "the new skill appears", rowSays("beta", "Usable"))
+		p.Wait(t, "the new skill appears", rowSays("beta", "Offered"))
 	}
 }
 
@@ -114,7 +114,7 @@ func TestManySkills(t *testing.T) {
 	}
 	lists := func() (count int) {
 		for _, address := range p.Requests() {
-			if strings.Contains(address, "/v1/skills?") {
+			if strings.Contains(address, "/v1/skills?include=policy") {
 				count++
 			}
 		}
@@ -163,7 +163,7 @@ func TestTokenRevoked(t *testing.T) {
 		p.ClickText(t, "Log in")
 	}
 	login("main", "ann")
-	p.Wait(t, "the skill is there", rowSays("alpha", "Usable"))
+	p.Wait(t, "the skill is there", rowSays("alpha", "Offered"))
 	fixture.WriteIn(t, dir, "sed -i /^ann/d tokens")
 	p.WaitText(t, "The session has ended")
 	login("dialog[open]", "bob")
@@ -178,12 +178,12 @@ func TestSidecarRestarts(t *testing.T) {
 	w := newWorld(t)
 	w.write(t, fixture.SkillScript("alpha", "Counts."))
 	p := w.open(t, b)
-	p.Wait(t, "the skill is there", rowSays("alpha", "Usable"))
+	p.Wait(t, "the skill is there", rowSays("alpha", "Offered"))
 	w.sidecar.stop(t)
 	p.WaitText(t, "Connection lost")
 	w.write(t, fixture.SkillScript("beta", "Counts too."))
 	w.begin(t)
-	p.Wait(t, "the page shows what came meanwhile", rowSays("beta", "Usable"))
+	p.Wait(t, "the page shows what came meanwhile", rowSays("beta", "Offered"))
 	p.Wait(t, "it is connected", `!document.body.innerText.includes("Connection lost")`)
 }
 
@@ -193,7 +193,7 @@ func TestReadOnly(t *testing.T) {
 	w := newWorld(t)
 	w.write(t, fixture.SkillScript("alpha", "Counts."))
 	p := w.open(t, b, "--read-only")
-	p.Wait(t, "the skill is there", rowSays("alpha", "Usable"))
+	p.Wait(t, "the skill is there", rowSays("alpha", "Offered"))
 	p.WaitText(t, "Read only")
 	if browser.Eval[bool](t, p, `[...document.querySelectorAll("button, a")].some((e) => e.checkVisibility() && e.innerText.trim() === "Add skills")`) {
 		t.Error("the page offers to add skills")

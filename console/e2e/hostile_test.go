@@ -91,7 +91,7 @@ func TestHostileSkills(t *testing.T) {
 			calm(hash)
 		}
 	}
-	for _, hash := range []string{"#/switches", "#/card", "#/activity", "#/health", "#/turn"} {
+	for _, hash := range []string{"#/card", "#/activity", "#/health", "#/turn"} {
 		p.Go(t, at(t, p, hash))
 		p.Wait(t, hash+" is shown", settled)
 		calm(hash)

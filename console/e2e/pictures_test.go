@@ -42,7 +42,6 @@ var views = []view{
 	{name: "skills", hash: "#/skills", ready: `document.querySelectorAll(".skill-row").length > 6`},
 	{name: "skill", hash: "#/skills/translate", ready: `document.body.innerText.includes("glossary")`},
 	{name: "problems", hash: "#/skills/invoice?tab=problems", ready: `document.body.innerText.includes("never closed")`},
-	{name: "switches", hash: "#/switches", ready: `document.querySelectorAll("[role=switch]").length > 6`},
 	{name: "turn", hash: "#/turn", ready: `document.querySelector(".prompt .code, .prompt .diff")`, prepare: tryTurn},
 	{name: "card", hash: "#/card", ready: `document.querySelector("[data-state=in_step]")`},
 	{name: "activity", hash: "#/activity", ready: `document.querySelectorAll("#events .event").length > 5`},

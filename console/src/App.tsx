@@ -21,9 +21,9 @@ import { Card } from "./views/Card";
 import { Health } from "./views/Health";
 import { Help } from "./views/Help";
 import { Login, SessionOver } from "./views/Login";
+import { Palette } from "./views/Palette";
 import { Skill } from "./views/Skill";
 import { Skills } from "./views/Skills";
-import { Switches } from "./views/Switches";
 import { Turn } from "./views/Turn";
 
 /** App is the whole page: the login, or the frame around the view of the address. */
@@ -52,6 +52,7 @@ function Frame() {
         <Toasts />
       </div>
       <Help open={help} onClose={() => setHelp(false)} />
+      {!embedded && <Palette onHelp={() => setHelp(true)} />}
       <Dialog title={S.login.endedTitle} open={over.value} onClose={() => {}} fixed>
         <SessionOver />
       </Dialog>
@@ -62,8 +63,6 @@ function Frame() {
 function viewOf() {
   const r = route.value;
   switch (r.view) {
-    case "switches":
-      return <Switches />;
     case "turn":
       return <Turn />;
     case "card":

@@ -7,7 +7,7 @@ export interface Route {
   params: Readonly<Record<string, string>>;
 }
 
-export const views = ["skills", "switches", "turn", "card", "activity", "health"] as const;
+export const views = ["skills", "turn", "card", "activity", "health"] as const;
 
 /** writeDelay bounds how often setParams writes the address: browsers refuse more than some 100 writes in 30 s. */
 export const writeDelay = 300;
@@ -18,6 +18,8 @@ export function parse(hash: string): Route {
   const [view = "", slug = ""] = split(path, "/");
   const params: Record<string, string> = {};
   for (const [k, v] of new URLSearchParams(search)) params[k] = v;
+  // The list had a page of its own for the switches.
+  if (view === "switches") return { view: "skills", slug: "", params: params.q ? { q: params.q } : {} };
   if (!(views as readonly string[]).includes(view)) return { view: "skills", slug: "", params: {} };
   return { view, slug: decode(slug), params };
 }

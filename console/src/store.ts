@@ -30,7 +30,7 @@ export const healthError = signal<ApiProblem | null>(null);
 
 /** listFields are the fields that rows, search and the way to the card (id) need. */
 const listFields =
-  "slug,owner,path,root,source_kind,name,description,version,emoji,tags,digest,fingerprint,last_good,deleting,trust_level,managed,state,usable,reasons,shadowed_by,scan_summary,user_invocable,disable_model_invocation,id";
+  "slug,owner,path,root,source_kind,name,description,version,emoji,tags,digest,fingerprint,last_good,deleting,trust_level,managed,state,usable,reasons,shadowed_by,scan_summary,user_invocable,disable_model_invocation,tools_only,id";
 
 /** firstPage is small, so that it is painted soon. */
 const firstPage = 100;
@@ -49,12 +49,16 @@ interface Page extends SkillList {
 }
 
 let generation = 0;
+// The snapshot that the list was read from, and when the reading began.
+let version = 0;
+let began = -Infinity;
 
 /** loadAll reads the whole list, page by page. */
 export async function loadAll(): Promise<void> {
   const mine = ++generation;
   dirty.clear();
   loading.value = true;
+  began = performance.now();
   try {
     const all: Skill[] = [];
     let cursor: string | undefined;
@@ -62,6 +66,7 @@ export async function loadAll(): Promise<void> {
       const limit = all.length === 0 ? firstPage : nextPages;
       const page = await get<Page>("/v1/skills" + query({ include: "policy", fields: listFields, limit, cursor }));
       if (mine !== generation) return;
+      if (all.length === 0) version = page.snapshot_version;
       all.push(...page.skills);
       listProblems.value = page.problems ?? [];
       cursor = page.next_cursor;
@@ -210,25 +215,29 @@ function received(e: StreamEvent): void {
   refreshHealth();
 }
 
-/** streamDelay is how long the list waits for the stream. */
-const streamDelay = 500;
+/** fresh is how old a list may be when the stream begins, so that only its snapshot is compared, in milliseconds. */
+const fresh = 5_000;
+
+/** catchUp reads the list again when the stream begins, unless it was read from the present snapshot just now. */
+async function catchUp(): Promise<void> {
+  if (performance.now() - began > fresh) return loadAll();
+  const mine = generation;
+  const now = await get<Page>("/v1/skills" + query({ fields: "slug", limit: 1 })).catch(() => null);
+  if (mine === generation && now?.snapshot_version !== version) await loadAll();
+}
 
 /** startStore reads everything and follows the events for as long as there is a session. */
 export function startStore(): void {
   startEvents();
   onEvent(received);
-  let late: ReturnType<typeof setTimeout> | undefined;
-  // The list is read once the stream has begun, so that no change is missed between the two.
   onOpen(() => {
-    clearTimeout(late);
     refreshHealth();
-    void loadAll();
+    void catchUp();
   });
   effect(() => {
-    clearTimeout(late);
     if (!session.value || over.value) return unfollow();
     follow(token.value);
-    late = setTimeout(() => void loadAll(), streamDelay);
+    void loadAll();
   });
   setInterval(() => {
     if (connected.peek() && document.visibilityState === "visible") refreshHealth();

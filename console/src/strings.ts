@@ -4,6 +4,8 @@ const n = (count: number, one: string, many = one + "s"): string => `${count.toL
 
 const round = (ms: number): string => (ms < 10 ? ms.toFixed(1) : ms.toFixed(0));
 
+const by = (layer?: string): string => ({ start: " (default)", gateway: " (by the settings)", workspace: " (set here)" })[layer ?? ""] ?? "";
+
 export const S = {
   app: {
     name: "pannier",
@@ -25,7 +27,6 @@ export const S = {
   },
   nav: {
     skills: "Skills",
-    switches: "Switches",
     turn: "Try a turn",
     card: "Card",
     activity: "Activity",
@@ -54,36 +55,29 @@ export const S = {
     files: (count: number) => n(count, "file"),
   },
   switches: {
-    lead: "“Enabled” lets the agent use a skill. “By itself” offers it to the model without being named. Below each switch stands what decides it.",
-    search: "Search skills",
-    filter: "Show",
-    filters: { all: "All", on: "Enabled", off: "Off", implicit: "Used by itself", named: "Only when named", here: "Set here" } as Record<string, string>,
     enabled: "Enabled",
-    implicit: "By itself",
-    enabledOf: (slug: string) => `${slug}: enabled`,
-    implicitOf: (slug: string) => `${slug}: the model may use it by itself`,
-    layers: { start: "default", gateway: "settings", workspace: "set here" } as Record<string, string>,
-    layerHints: {
-      start: "Nothing sets this switch: it has its default.",
-      gateway: "The settings of the sidecar set this switch. A change here comes before them.",
-      workspace: "It was set on this page, by a command or by the API. “As the settings say” removes that.",
-    } as Record<string, string>,
-    shadowed: (path: string) => `${path} has this slug; its switches hold.`,
-    noSkills: "No skills yet. Drop a folder on this page.",
-    noMatch: "No skill fits",
-    showAll: "Show all",
-    bulk: "Change several skills",
+    implicit: "Offered",
+    enabledOf: (slug: string, layer?: string) => `${slug}: enabled${by(layer)}`,
+    implicitOf: (slug: string, layer?: string) => `${slug}: offered automatically${by(layer)}`,
+    bulk: "Change the selected skills",
     selectAll: (count: number) => `Select all ${count.toLocaleString("en")} shown`,
     selected: (count: number) => `${count.toLocaleString("en")} selected`,
     select: (slug: string) => `Select ${slug}`,
+    clear: "Clear the selection",
     turnOn: "Enable",
     turnOff: "Switch off",
-    allow: "Allow by itself",
-    forbid: "Only when named",
+    allow: "Offer automatically",
+    forbid: "By name only",
     reset: "As the settings say",
     running: (done: number, of: number) => `${done} of ${of} changed`,
-    changed: (count: number) => `The switches of ${n(count, "skill")} were changed.`,
+    changed: (count: number) => `The policy of ${n(count, "skill")} was changed.`,
     failed: (count: number, slug: string, why: string) => `${n(count, "skill")} could not be changed. ${slug}: ${why}`,
+  },
+  palette: {
+    title: "Go to",
+    hint: "A skill, a view or an action",
+    view: "View",
+    action: "Action",
   },
   versions: {
     current: "Installed now",
@@ -239,7 +233,7 @@ export const S = {
       notUsable: "Not usable",
       noPlatform: "no platform configured",
       explicit: "The agent uses it only when a turn names it.",
-      allowImplicit: "Allow by itself",
+      allowImplicit: "Offer automatically",
       open: "Open",
       failed: "The platform refused the card",
     },
@@ -271,6 +265,16 @@ export const S = {
     embedded: "Waiting for the page around this one to log in.",
     unreachable: "The page cannot reach the sidecar.",
   },
+  uses: {
+    offered: "Offered",
+    named: "By name only",
+    off: "Not usable",
+  } as Record<string, string>,
+  useMeanings: {
+    offered: "The model is offered this skill in each turn that fits.",
+    named: "The agent gets this skill when a turn names it.",
+    off: "The agent does not get this skill.",
+  } as Record<string, string>,
   states: {
     eligible: "Usable",
     ineligible: "Not usable",
@@ -288,6 +292,7 @@ export const S = {
   changes: {
     added: "New",
     removed: "Removed",
+    use: (from: string, to: string): string => `${S.uses[from]} → ${S.uses[to]}`,
     state: (from: string, to: string): string => `${S.states[from] ?? from} → ${S.states[to] ?? to}`,
     deleting: "Being removed",
     lastGood: "Faulty now; listed as it last was",
@@ -298,8 +303,8 @@ export const S = {
     files: "Files changed",
     enabled: "Switched on",
     disabled: "Switched off",
-    implicitOn: "Used by itself",
-    implicitOff: "Used only when named",
+    implicitOn: "Offered automatically",
+    implicitOff: "By name only",
     scan: (decision: string) => `Security scan: ${decision}`,
   },
   turn: {
@@ -542,14 +547,14 @@ export const S = {
     broken: "The log was changed or cut.",
     head: "Newest entry:",
     emptyTitle: "No client has changed anything yet",
-    empty: "Every change by a client stands here: installations, switches, security scans, the environment.",
+    empty: "Every change by a client stands here: installations, policy, security scans, the environment.",
     noneTitle: "No entry about this skill",
     none: "Enter the whole slug, as the view “Skills” shows it.",
     more: "Show older entries",
     states: { done: "done", failed: "failed", open: "no outcome" } as Record<string, string>,
     actions: {
       "environment.put": "reported the environment",
-      "policy.set": "set the switches of",
+      "policy.set": "set the policy of",
       "tool.allow": "changed which programs may run of",
       "health.acknowledge": "acknowledged a condition",
       "skill.scan": "scanned",
@@ -589,8 +594,8 @@ export const S = {
       scan_findings: "Open the skill to see the findings. “Scan again” blocks it until the finding is gone or accepted.",
       skills_unscanned: "Make every file of the skill readable and remove large data from it; then scan again.",
       slug_contested: "Open both skills; remove the one that is not wanted, or give it another slug.",
-      state_lost: "Check the switches of every skill first. Then confirm it here: until then no skill is usable.",
-      policy_restored: "Check under Switches whether the switches are right. Then confirm it here.",
+      state_lost: "Check the policy of every skill first. Then confirm it here: until then no skill is usable.",
+      policy_restored: "Check under Skills whether the policy of each skill is right. Then confirm it here.",
       audit_broken: "Find out who changed or cut the log. Then confirm it here.",
     } as Record<string, string>,
     terminal: "In a terminal",
@@ -647,9 +652,11 @@ export const S = {
       ["j  k", "Next and previous row"],
       ["Enter", "Open the row"],
       ["Esc", "Back to the list, or close"],
+      ["Ctrl  k", "Go to a skill, a view or an action"],
       ["?", "This help"],
     ],
     ofViews: [
+      ["x", "Skills: select the row"],
       ["Ctrl  Enter", "Try a turn: try the message"],
       ["p", "Activity: pause and go on"],
       ["r", "Health: rescan now"],
@@ -657,8 +664,7 @@ export const S = {
     ],
     views: "Views",
     meanings: {
-      skills: "Every skill that was found, its state, and why it is not used. Drop a folder on the page to install it.",
-      switches: "Which skills may be used, and which are offered to the model without being named.",
+      skills: "Whether the agent will use a skill, and why not. Enable skills, offer them, select many. Drop a folder on the page to install it.",
       turn: "Which skills an agent gets for a message, and the prompt that it reads.",
       card: "What the platform knows about the agent, and whether it is the newest.",
       activity: "What happens now, who changed what, and how fast it went.",
@@ -666,8 +672,9 @@ export const S = {
     } as Record<string, string>,
     words: "Words",
     terms: [
-      ["Usable", "Nothing stands against the skill: it can be called by name."],
-      ["Offered", "The model may choose it by itself (implicit use)."],
+      ["Offered", "The model is offered the skill in each turn that fits (implicit use)."],
+      ["By name only", "The agent gets the skill when a turn names it."],
+      ["Not usable", "The agent does not get the skill; its row says why."],
       ["Shadowed", "Another skill has the same slug and comes first."],
       ["Snapshot", "The catalog at one moment; each change makes the next one."],
     ],
@@ -676,7 +683,12 @@ export const S = {
     search: "Search skills",
     searchHint: "by name, or by what they are for",
     clear: "Clear the search",
-    filter: "Filter by state",
+    filter: "Filter",
+    sort: "Columns",
+    ascending: "sorted",
+    descending: "sorted backwards",
+    columns: { slug: "Skill", use: "Agent", why: "Why, or what it is for", version: "Version", source: "Source" },
+    namedByItself: "Its SKILL.md says that it has to be named.",
     all: "All",
     attention: "Needs attention",
     attentionHint: "Not usable, served without a faulty change, or with findings of a security scan",
@@ -698,9 +710,6 @@ export const S = {
     lastGoodHint: "SKILL.md is faulty now. The skill stays listed as it last was until it is fixed.",
     deleting: "Being removed",
     managed: "Installed",
-    managedHint: "Installed by pannier",
-    explicitOnly: "Only when named",
-    explicitOnlyHint: "The model is not offered this skill by itself. A turn has to name it.",
     scanBad: "Security findings",
     scanReported: "Findings, not blocked",
     scanWarn: "Scan notes",
@@ -741,9 +750,9 @@ export const S = {
     changed: (slug: string, change: { enabled?: boolean | null; allow_implicit_invocation?: boolean | null }) =>
       change.enabled === true ? `${slug} is switched on.`
         : change.enabled === false ? `${slug} is switched off.`
-          : change.allow_implicit_invocation === true ? `The model may use ${slug} by itself.`
-            : change.allow_implicit_invocation === false ? `${slug} is used only when a turn names it.`
-              : `The switches of ${slug} are as the settings say.`,
+          : change.allow_implicit_invocation === true ? `${slug} is offered automatically.`
+            : change.allow_implicit_invocation === false ? `${slug} is used by name only.`
+              : `The policy of ${slug} is as the settings say.`,
   },
   skill: {
     back: "All skills",
@@ -755,7 +764,7 @@ export const S = {
     stale: "The skill could not be read again; this may be out of date",
     version: (v: string) => `Version ${v}`,
     enabled: "Enabled",
-    implicit: "By itself",
+    implicit: "Offered automatically",
     layer: (source: string) => ({ start: "by default", gateway: "by the settings", workspace: "set by a person" })[source] ?? source,
     tabsLabel: (slug: string) => `About ${slug}`,
     tabs: {
@@ -792,7 +801,7 @@ export const S = {
     compatibility: "Compatibility",
     primaryEnv: "Main credential",
     userInvocable: "Users may call it",
-    modelInvocation: "The model may use it by itself",
+    modelInvocation: "Offered automatically",
     root: "Found in",
     managed: "Installed by pannier",
     fingerprint: "Fingerprint",

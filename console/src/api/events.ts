@@ -94,6 +94,7 @@ export const reconnect = (): void => ask({ type: "retry" });
 
 /** startEvents has a hidden tab let go of the stream, and take it again when it is shown. */
 export function startEvents(): void {
+  ask({ type: "leave" }); // the worker starts while the page logs in
   document.addEventListener("visibilitychange", () => {
     clearTimeout(hidden);
     if (document.visibilityState === "hidden") hidden = setTimeout(() => following && end(), alone ? 0 : hiddenDelay);

@@ -52,7 +52,7 @@ test("a change names what a person would notice", () => {
   const before = skill("a", { version: "1", digest: "x" });
   assert.equal(describe(before, { ...before }), "");
   assert.match(describe(before, { ...before, version: "2", digest: "y" }), /1.*2/);
-  assert.match(describe(before, { ...before, state: "ineligible", usable: false }), /Usable.*Not usable/);
+  assert.match(describe(before, { ...before, state: "ineligible", usable: false }), /Offered → Not usable/);
   assert.match(describe(before, { ...before, last_good: true }), /last/);
   assert.notEqual(describe(before, { ...before, digest: "z" }), "");
 });

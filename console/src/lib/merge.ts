@@ -1,5 +1,6 @@
 import type { Skill } from "../api/model";
 import { S } from "../strings";
+import { useOf } from "./use";
 
 export type Skills = ReadonlyMap<string, Skill>;
 
@@ -22,14 +23,16 @@ export function describe(before: Skill | undefined, after: Skill): string {
   const c = S.changes;
   if (!before) return c.added;
   const parts: string[] = [];
-  if (before.state !== after.state) parts.push(c.state(before.state, after.state));
+  const use = useOf(after);
+  if (useOf(before) !== use) parts.push(c.use(useOf(before), use));
+  else if (before.state !== after.state) parts.push(c.state(before.state, after.state));
   else if (after.deleting && !before.deleting) parts.push(c.deleting);
   else if (after.last_good !== before.last_good) parts.push(after.last_good ? c.lastGood : c.readable);
   else if (reasons(before) !== reasons(after)) parts.push(c.reasons);
   if (before.version !== after.version) parts.push(c.version(before.version, after.version));
   else if (before.digest !== after.digest || before.meta_digest !== after.meta_digest) parts.push(c.text);
   else if (before.fingerprint && after.fingerprint && before.fingerprint !== after.fingerprint) parts.push(c.files);
-  if (before.policy && after.policy && before.state === after.state) {
+  if (before.policy && after.policy && before.state === after.state && useOf(before) === use) {
     if (before.policy.enabled !== after.policy.enabled) parts.push(after.policy.enabled ? c.enabled : c.disabled);
     if (before.policy.allow_implicit_invocation !== after.policy.allow_implicit_invocation)
       parts.push(after.policy.allow_implicit_invocation ? c.implicitOn : c.implicitOff);

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Severity, Skill } from "../api/model";
+import { useOf, type Use } from "../lib/use";
 import { S } from "../strings";
 
 export type Tone = "ok" | "warn" | "bad" | "off" | "info" | "plain";
@@ -12,16 +13,15 @@ export function Badge({ tone = "plain", title, children }: { tone?: Tone; title?
   );
 }
 
-/** stateTone is the colour of a state. */
-export function stateTone(s: Pick<Skill, "state" | "last_good">): Tone {
-  if (s.state === "eligible") return s.last_good ? "warn" : "ok";
-  return s.state === "ineligible" ? "bad" : "off";
-}
+const useTones: Record<Use, Tone> = { offered: "ok", named: "info", off: "bad" };
 
-export function StateBadge({ skill }: { skill: Pick<Skill, "state" | "last_good"> }) {
+/** UseBadge answers whether the agent will use a skill. A skill that somebody has switched off is not a fault. */
+export function UseBadge({ skill }: { skill: Skill }) {
+  const use = useOf(skill);
+  const tone = use !== "off" ? (skill.last_good ? "warn" : useTones[use]) : skill.state === "ineligible" ? "bad" : "off";
   return (
-    <span class={`badge state ${stateTone(skill)}`} data-state={skill.state} title={S.stateMeanings[skill.state]}>
-      {S.states[skill.state] ?? skill.state}
+    <span class={`badge state ${tone}`} data-state={skill.state} data-use={use} title={use === "off" ? S.stateMeanings[skill.state] : S.useMeanings[use]}>
+      {S.uses[use]}
     </span>
   );
 }

@@ -7,7 +7,7 @@ import { needsOf } from "../lib/requirements";
 import { trustSource } from "../lib/trust";
 import { href, navigate, route, setParams } from "../router";
 import { S } from "../strings";
-import { Badge, StateBadge } from "../ui/Badge";
+import { Badge, UseBadge } from "../ui/Badge";
 import { Switch } from "../ui/Button";
 import { Empty, Loading } from "../ui/Empty";
 import { ErrorBox } from "../ui/ErrorBox";
@@ -78,7 +78,7 @@ function Head({ s }: { s: SkillDetail }) {
         <h1 class="break">{s.slug}</h1>
         {s.name !== s.slug && <p class="muted break">{s.name}</p>}
         <div class="line">
-          <StateBadge skill={s} />
+          <UseBadge skill={s} />
           {s.last_good && <Badge tone="warn" title={S.skills.lastGoodHint}>{S.skills.lastGood}</Badge>}
           {s.version && <span class="muted break">{S.skill.version(s.version)}</span>}
           <span class="muted">{S.skills.trust(trustSource(s))}</span>

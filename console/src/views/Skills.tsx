@@ -1,69 +1,84 @@
-import { computed } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Skill } from "../api/model";
+import { changePolicy } from "../api/policy";
 import { canWrite } from "../api/session";
 import { openDropPanel } from "../drop/panel_state";
 import { useKeys } from "../lib/keys";
-import { needsAttention, sentence, summary } from "../lib/reason";
+import { needsAttention, sentence } from "../lib/reason";
 import { search } from "../lib/search";
 import { trustSource } from "../lib/trust";
+import { lineOf, orders, sorted, useOf, uses, type Order } from "../lib/use";
 import { href, navigate, route, setParams } from "../router";
 import { changed, health, lastChange, list, listProblems, loadAll, loadError, loaded, loading, rank, ranked, total } from "../store";
 import { S } from "../strings";
-import { Badge, StateBadge } from "../ui/Badge";
-import { Button } from "../ui/Button";
+import { Badge, UseBadge } from "../ui/Badge";
+import { Button, Switch } from "../ui/Button";
 import { Command } from "../ui/Code";
 import { Empty, Loading } from "../ui/Empty";
 import { ErrorBox } from "../ui/ErrorBox";
 import { CloseIcon, DropIcon, SearchIcon } from "../ui/icons";
 import { VirtualList } from "../ui/VirtualList";
 import { Hint, command } from "./commands";
+import { useNarrow } from "./live";
+import { Bulk, chosen, select, selectTo, selected } from "./skills/Bulk";
 
-const states = ["eligible", "ineligible", "disabled", "unlisted", "shadowed"] as const;
 const attention = "attention";
+const states = ["eligible", "ineligible", "disabled", "unlisted", "shadowed"] as const;
 
+// Chips are those of the uses; conditions of health lead to a state.
 const filters: Record<string, (s: Skill) => boolean> = { [attention]: needsAttention };
+for (const use of uses) filters[use] = (s) => useOf(s) === use;
 for (const state of states) filters[state] = (s) => s.state === state;
 
 const onList = (): boolean => route.value.view === "skills" && route.value.slug === "";
-const query = computed(() => (onList() ? (route.value.params.q ?? "") : ""));
-const filter = computed(() => (onList() ? (route.value.params.state ?? "") : ""));
+const param = (name: string): string => (onList() ? (route.value.params[name] ?? "") : "");
+const query = computed(() => param("q"));
+const filter = computed(() => param("state"));
+const order = computed(() => param("sort"));
 const found = computed(() => search(list.value, query.value, ranked.value.query === query.value ? ranked.value.paths : []));
 const shown = computed(() => {
   const f = filters[filter.value];
-  return f ? found.value.filter(f) : found.value;
+  return sorted(f ? found.value.filter(f) : found.value, order.value, sourceOf);
 });
 const counts = computed(() => {
-  const out: Record<string, number> = { [attention]: 0 };
-  for (const state of states) out[state] = 0;
+  const out: Record<string, number> = {};
+  for (const id of Object.keys(filters)) out[id] = 0;
   for (const s of found.value) {
+    out[useOf(s)]!++;
     out[s.state]!++;
     if (needsAttention(s)) out[attention]!++;
   }
   return out;
 });
 
+function sourceOf(s: Skill): string {
+  return s.managed ? S.skills.managed : s.root;
+}
+
 // The row where the list was left, for the way back.
 let lastPath = "";
 
-// The search and the filter with which the list was left.
-let lastParams: Record<string, string | undefined> = {};
+// The search, the filter and the order with which the list was left.
+const lastParams = signal<Record<string, string | undefined>>({});
 
 /** listParams are the parameters of the list for the way back to it. */
-export const listParams = (): Record<string, string | undefined> => lastParams;
+export const listParams = (): Record<string, string | undefined> => lastParams.peek();
 
 /** skillHref is the address of a skill; one that is shadowed is named by its path. */
 export const skillHref = (s: Pick<Skill, "slug" | "path" | "shadowed_by">, tab?: string): string =>
   href("skills", s.slug, { path: s.shadowed_by ? s.path : undefined, tab });
 
+/** Skills answers for each skill whether the agent will use it, why not, and lets that be changed. */
 export function Skills() {
   const box = useRef<HTMLInputElement>(null);
   const [path, setPath] = useState(lastPath);
+  const narrow = useNarrow();
   const items = shown.value;
-  if (onList()) lastParams = { q: query.value, state: filter.value };
-  const selected = path ? items.findIndex((s) => s.path === path) : -1;
+  if (onList()) lastParams.value = { q: query.value, state: filter.value, sort: order.value };
+  const at = path ? items.findIndex((s) => s.path === path) : -1;
 
-  const select = (i: number): void => {
+  const move = (i: number): void => {
     const s = items[Math.min(Math.max(0, i), items.length - 1)];
     if (s) setPath((lastPath = s.path));
   };
@@ -75,32 +90,35 @@ export function Skills() {
   };
   useKeys({
     "/": () => box.current?.select(),
-    j: () => select(selected + 1),
-    k: () => select(selected - 1),
-    ArrowDown: () => select(selected + 1),
-    ArrowUp: () => select(selected - 1),
-    Home: () => select(0),
-    End: () => select(items.length - 1),
-    Enter: () => open(selected),
-    Escape: () => setParams({ q: "", state: "" }),
+    j: () => move(at + 1),
+    k: () => move(at - 1),
+    ArrowDown: () => move(at + 1),
+    ArrowUp: () => move(at - 1),
+    Home: () => move(0),
+    End: () => move(items.length - 1),
+    Enter: () => open(at),
+    x: () => items[at] && canWrite() && select(items[at], !selected.value.has(items[at].path)),
+    Escape: () => (selected.value.size > 0 ? (selected.value = new Set()) : setParams({ q: "", state: "" })),
   });
   useEffect(() => {
     const soon = setTimeout(() => void rank(query.value), 100);
     return () => clearTimeout(soon);
   }, [query.value, list.value]);
   useEffect(() => {
-    if (path && loaded.peek() && selected < 0) setPath("");
-  }, [selected]);
+    if (path && loaded.peek() && at < 0) setPath("");
+  }, [at]);
 
   return (
-    <div class="page skills">
+    <div class={canWrite() ? "page skills writes" : "page skills"}>
       <header class="list-head">
         <h1 class="visually-hidden">{S.nav.skills}</h1>
-        <SearchBox input={box} onDown={() => select(Math.max(0, selected))} onEnter={() => open(Math.max(0, selected))} />
+        <SearchBox input={box} onDown={() => move(Math.max(0, at))} onEnter={() => open(Math.max(0, at))} />
         <Filters />
         <p class="list-status" role="status">
           <Status />
         </p>
+        {items.length > 0 && <Columns items={items} />}
+        {canWrite() && <Bulk items={chosen(items)} />}
       </header>
       <Faults />
       {loadError.value && (
@@ -111,7 +129,7 @@ export function Skills() {
       ) : items.length === 0 ? (
         <NoMatch />
       ) : (
-        <VirtualList id="skill-list" label={S.nav.skills!} items={items} rowHeight={64} keyOf={(s) => s.path} selected={selected} focusSelected render={(s) => <Row s={s} />} />
+        <VirtualList id="skill-list" label={S.nav.skills!} items={items} rowHeight={narrow ? 76 : 40} keyOf={(s) => s.path} selected={at} focusSelected render={(s) => <Row s={s} items={items} />} />
       )}
     </div>
   );
@@ -154,18 +172,54 @@ function SearchBox({ input, onDown, onEnter }: { input: { current: HTMLInputElem
 }
 
 function Filters() {
-  const chip = (id: string, label: string, count: number, title?: string) => (
+  const chip = (id: string, label: string, title?: string) => (
     <button key={id} type="button" class="chip" data-state={id || "all"} aria-pressed={filter.value === id} title={title} onClick={() => setParams({ state: id })}>
-      {label} <span class="count">{count.toLocaleString("en")}</span>
+      {label} <span class="count">{(id ? counts.value[id]! : found.value.length).toLocaleString("en")}</span>
     </button>
   );
+  const state = states.find((s) => s === filter.value);
   return (
     <div class="chips" role="group" aria-label={S.skills.filter}>
-      {chip("", S.skills.all, found.value.length)}
-      {(counts.value[attention]! > 0 || filter.value === attention) && chip(attention, S.skills.attention, counts.value[attention]!, S.skills.attentionHint)}
-      {states
-        .filter((state) => counts.value[state]! > 0 || filter.value === state)
-        .map((state) => chip(state, S.states[state]!, counts.value[state]!, S.stateMeanings[state]))}
+      {chip("", S.skills.all)}
+      {uses.map((use) => chip(use, S.uses[use]!, S.useMeanings[use]))}
+      {(counts.value[attention]! > 0 || filter.value === attention) && chip(attention, S.skills.attention, S.skills.attentionHint)}
+      {state && chip(state, S.states[state]!, S.stateMeanings[state])}
+    </div>
+  );
+}
+
+/** Columns are the names of the columns. A click sorts by one, another click backwards. */
+function Columns({ items }: { items: readonly Skill[] }) {
+  const n = chosen(items).length;
+  const all = n > 0 && n === items.length;
+  const name = (id: Order) => {
+    const down = order.value === "-" + id;
+    const up = order.value === id || (id === "slug" && !order.value);
+    return (
+      <button key={id} type="button" class="column" data-column={id} aria-pressed={up || down} onClick={() => setParams({ sort: up ? "-" + id : id === "slug" ? "" : id })}>
+        {S.skills.columns[id]} <span aria-hidden="true">{up ? "▲" : down ? "▼" : ""}</span>
+        {(up || down) && <span class="visually-hidden">{down ? S.skills.descending : S.skills.ascending}</span>}
+      </button>
+    );
+  };
+  return (
+    <div class="columns-row" role="group" aria-label={S.skills.sort}>
+      {canWrite() && (
+        <input
+          type="checkbox"
+          aria-label={S.switches.selectAll(items.length)}
+          checked={all}
+          ref={(el) => {
+            if (el) el.indeterminate = n > 0 && !all;
+          }}
+          onChange={() => (selected.value = all ? new Set() : new Set(items.map((s) => s.path)))}
+        />
+      )}
+      {orders.slice(0, 2).map(name)}
+      <span class="c-why">{S.skills.columns.why}</span>
+      <span>{S.switches.enabled}</span>
+      <span>{S.switches.implicit}</span>
+      {orders.slice(2).map(name)}
     </div>
   );
 }
@@ -187,40 +241,49 @@ function Status() {
   );
 }
 
-function Row({ s }: { s: Skill }) {
+function Row({ s, items }: { s: Skill; items: readonly Skill[] }) {
   const change = changed.value.get(s.path);
-  const line = summary(s);
+  const line = lineOf(s);
   const scan = s.scan_summary?.decision;
+  const fixed = !canWrite() || Boolean(s.shadowed_by) || !s.policy;
   return (
-    <a class={change ? "skill-row changed" : "skill-row"} href={skillHref(s)} data-slug={s.slug} data-path={s.path} onClick={() => void (lastPath = s.path)}>
-      <span class="emblem" aria-hidden="true">
-        {s.emoji ?? s.slug.slice(0, 1).toUpperCase()}
-      </span>
-      <span class="skill-main">
-        <span class="skill-title">
-          <strong>{s.slug}</strong>
-          {s.name !== s.slug && <span class="muted skill-name">{s.name}</span>}
-          {s.version && <span class="muted version">{s.version}</span>}
-          {change && <span class="badge info change">{change.text}</span>}
+    <div class={change ? "skill-row changed" : "skill-row"} data-slug={s.slug} data-path={s.path}>
+      {canWrite() && (
+        <input
+          type="checkbox"
+          aria-label={S.switches.select(s.slug)}
+          checked={selected.value.has(s.path)}
+          onClick={(e) => (e.shiftKey ? selectTo(items, s) : select(s, e.currentTarget.checked))}
+        />
+      )}
+      <span class="skill-title">
+        <span class="emblem" aria-hidden="true">
+          {s.emoji ?? s.slug.slice(0, 1).toUpperCase()}
         </span>
-        <span class={line.bad ? "skill-line bad" : "skill-line"}>{line.text}</span>
+        <a href={skillHref(s)} title={s.name !== s.slug ? s.name : undefined} onClick={() => void (lastPath = s.path)}>
+          {s.slug}
+        </a>
+        {change && <span class="badge info change">{change.text}</span>}
       </span>
-      <span class="skill-tags">
-        {(s.tags ?? []).slice(0, 2).map((t) => (
-          <Badge key={t}>{t}</Badge>
-        ))}
-      </span>
-      <span class="skill-marks">
+      <UseBadge skill={s} />
+      <span class={"skill-line " + line.tone} title={line.text + (line.todo && "\n" + sentence(line.todo))}>
         {(scan === "block" || scan === "warn") && <Badge tone={scan === "block" ? "bad" : "warn"}>{scan !== "block" ? S.skills.scanWarn : s.usable ? S.skills.scanReported : S.skills.scanBad}</Badge>}
-        {s.last_good && <Badge tone="warn" title={S.skills.lastGoodHint}>{S.skills.lastGood}</Badge>}
         {s.deleting && <Badge tone="warn">{S.skills.deleting}</Badge>}
+        {line.text}
+        {line.todo && <span class="todo"> · {sentence(line.todo)}</span>}
       </span>
-      <span class="skill-source muted">
-        <span>{s.managed ? S.skills.managed : s.root}</span>
-        <span title={S.skills.trust(trustSource(s))}>{S.skills.trust(trustSource(s))}</span>
+      <Switch on={s.policy?.enabled ?? false} label={S.switches.enabledOf(s.slug, s.policy?.source)} disabled={fixed} onChange={(on) => changePolicy(s, { enabled: on })} />
+      <Switch
+        on={s.policy?.allow_implicit_invocation ?? false}
+        label={S.switches.implicitOf(s.slug, s.policy?.implicit_source)}
+        disabled={fixed}
+        onChange={(on) => changePolicy(s, { allow_implicit_invocation: on })}
+      />
+      <span class="c-version muted">{s.version}</span>
+      <span class="c-source muted" title={S.skills.trust(trustSource(s))}>
+        {sourceOf(s)}
       </span>
-      <StateBadge skill={s} />
-    </a>
+    </div>
   );
 }
 

@@ -84,7 +84,7 @@ function Rejection({ skill }: { skill: RejectedSkill }) {
       <Badge tone={skill.reason === "not_matched" ? "off" : "warn"}>{S.turn.rejectedReasons[skill.reason] ?? skill.reason}</Badge>
       <div class="because">{skill.detail}</div>
       {skill.diagnostics.slice(1).map((d) => <div class="because" key={d.code + d.subject}>{d.remedy || d.code}</div>)}
-      {skill.reason === "disabled_by_policy" && <a class="action" href={href("switches", "", { q: skill.slug })}>{S.turn.openSwitches}</a>}
+      {skill.reason === "disabled_by_policy" && <a class="action" href={href("skills", "", { q: skill.slug })}>{S.turn.openSwitches}</a>}
     </>
   );
 }
