@@ -201,6 +201,41 @@ func TestIdleRunnerIsSmall(t *testing.T) {
 		}
 		return nil
 	})
+	eventually(t, "the processes that wait for the next call have at most 4 MB", func() error {
+		waiting := below(t, p.cmd.Process.Pid)
+		if size := ownMemory(waiting); size > 4<<20 || size == 0 {
+			return fmt.Errorf("%d bytes in %v", size, waiting)
+		}
+		return nil
+	})
+}
+
+// below returns the processes below another one.
+func below(t testing.TB, pid int) (found []int) {
+	t.Helper()
+	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, path := range paths {
+		text, _ := os.ReadFile(path)
+		for _, child := range strings.Fields(string(text)) {
+			pid := must(strconv.Atoi(child))(t)
+			found = append(append(found, pid), below(t, pid)...)
+		}
+	}
+	return found
+}
+
+// ownMemory is what processes have for themselves, their share of what several have, and nothing of files.
+func ownMemory(pids []int) (size int) {
+	for _, pid := range pids {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+		for line := range strings.Lines(string(text)) {
+			if fields := strings.Fields(line); fields[0] == "Pss_Anon:" {
+				kB, _ := strconv.Atoi(fields[1])
+				size += kB << 10
+			}
+		}
+	}
+	return size
 }
 
 func residentMemory(t testing.TB, pid int) int {

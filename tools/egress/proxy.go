@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -55,6 +56,22 @@ func NewProxy(rules Rules) *Proxy {
 		ResponseHeaderTimeout: idleWait, ExpectContinueTimeout: time.Second,
 	}
 	return p
+}
+
+// Start serves the connections of a socket that listens until the returned function is called, which returns when all have ended. It
+// closes the socket.
+func (p *Proxy) Start(socket *os.File) (stop func()) {
+	l, err := net.FileListener(socket)
+	socket.Close()
+	if err != nil {
+		return func() {} // the program finds that nobody answers
+	}
+	ended := make(chan struct{})
+	go func() { defer close(ended); p.Serve(l) }()
+	return func() {
+		l.Close()
+		<-ended
+	}
 }
 
 // Serve serves the connections of a listener until it is closed. Then it closes them, and returns when all have ended. It is called

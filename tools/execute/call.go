@@ -72,7 +72,7 @@ func (c *call) spec(ctx context.Context) (sandbox.Spec, *pannier.ToolError) {
 		s.Write = append(s.Write, project)
 	}
 	if c.proxy != nil {
-		s.Serve = c.proxy.Serve
+		s.Serve = c.proxy.Start
 	}
 	if job.Kind == pannier.RuntimeShell {
 		s.Stdin = job.Arguments

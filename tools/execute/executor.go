@@ -99,6 +99,7 @@ func (e *Executor) Close() {
 	e.close()
 	e.ended.Wait()
 	e.dirs.close()
+	sandbox.Release()
 	e.place.remove()
 }
 

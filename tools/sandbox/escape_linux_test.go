@@ -44,11 +44,12 @@ func attempts() []attempt {
 }
 
 // variant is a sandbox with some of its layers.
-type variant struct{ landlock, seccomp, namespaces bool }
+type variant struct{ landlock, seccomp, namespaces, forked bool }
 
 var (
-	whole  = variant{true, true, true}
-	noNS   = variant{true, true, false}
+	whole  = variant{true, true, true, false}
+	noNS   = variant{true, true, false, false}
+	warmed = variant{true, true, true, true}
 	single = map[string]variant{"Landlock": {landlock: true}, "seccomp": {seccomp: true}, "namespaces": {namespaces: true}, "none": {}}
 )
 
@@ -60,16 +61,16 @@ func TestEscapes(t *testing.T) {
 		t.Skip("the race detector maps more memory than the sandbox allows to a program")
 	}
 	if os.Getenv("ESCAPES_OF_USER") != "" {
-		measured := tryAll(t, append([]variant{whole, noNS}, single["Landlock"], single["seccomp"], single["namespaces"], single["none"]))
+		measured := tryAll(t, append([]variant{whole, noNS, warmed}, single["Landlock"], single["seccomp"], single["namespaces"], single["none"]))
 		_ = json.NewEncoder(os.NewFile(3, "results")).Encode(layersThatStop(t, measured))
 		return
 	}
 	var stopped map[string]string
 	if os.Getuid() == 0 {
-		tryAll(t, []variant{whole, noNS})
+		tryAll(t, []variant{whole, noNS, warmed})
 		stopped = tryAsUser(t)
 	} else {
-		stopped = layersThatStop(t, tryAll(t, append([]variant{whole, noNS}, single["Landlock"], single["seccomp"], single["namespaces"], single["none"])))
+		stopped = layersThatStop(t, tryAll(t, append([]variant{whole, noNS, warmed}, single["Landlock"], single["seccomp"], single["namespaces"], single["none"])))
 	}
 	compareTable(t, stopped)
 }
@@ -101,7 +102,7 @@ func tryAsUser(t *testing.T) map[string]string {
 	return stopped
 }
 
-// tryAll makes each attempt in each variant and returns what got out. It is an error if anything gets out of the first two.
+// tryAll makes each attempt in each variant and returns what got out. It is an error if anything gets out of the first three.
 func tryAll(t *testing.T, variants []variant) map[string]map[variant]error {
 	v := newVictim(t)
 	results := map[string]map[variant]error{}
@@ -119,7 +120,7 @@ func tryAll(t *testing.T, variants []variant) map[string]map[variant]error {
 				mu.Lock()
 				defer mu.Unlock()
 				of[in] = err
-				if err == nil && (in == whole || in == noNS) {
+				if err == nil && (in == whole || in == noNS || in == warmed) {
 					t.Errorf("user %d, %+v: %q got out", os.Getuid(), in, a.name)
 				}
 			})
@@ -177,7 +178,7 @@ func (v *victim) attempt(t *testing.T, a *attempt, in variant) error {
 	}
 	var out bytes.Buffer
 	var exit Exit
-	run := func() { exit, err = runIn(ctx, spec, &out, in.namespaces) }
+	run := func() { exit, err = runIn(ctx, spec, &out, in) }
 	if groups == nil {
 		run()
 	} else if failed := inThreadWithout(groups, run); failed != nil {
@@ -194,11 +195,18 @@ func (v *victim) attempt(t *testing.T, a *attempt, in variant) error {
 }
 
 // runIn runs a program as Run does, with namespaces or without.
-func runIn(ctx context.Context, spec Spec, out io.Writer, namespaces bool) (Exit, error) {
+func runIn(ctx context.Context, spec Spec, out io.Writer, in variant) (Exit, error) {
 	spec.Limits = spec.Limits.withDefaults()
 	l := layers{}
-	if namespaces {
+	if in.namespaces {
 		l = supported()
+	}
+	if in.forked && l.whole {
+		p, err := startForked(&order{Spec: spec, Namespaces: l.namespaces, User: l.user}, l)
+		if err != nil {
+			return Exit{}, err
+		}
+		return p.follow(ctx, out)
 	}
 	p, err := startSupervisor(&order{Spec: spec, Namespaces: l.namespaces, User: l.user}, l.attributes(&spec))
 	if err != nil {

@@ -126,12 +126,24 @@ func handled(abi int, network, loopback bool) unix.LandlockRulesetAttr {
 // restrictFiles puts the calling thread, and all that it starts, into a Landlock domain. The other threads of the supervisor stay
 // outside, so the tool can neither signal nor trace them. go-landlock restricts all threads.
 func restrictFiles(spec *Spec, abi int, has isolation) error {
+	fd, err := newRuleset(spec, abi, has)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(fd), 0, 0); errno != 0 {
+		return fmt.Errorf("enter the Landlock domain: %w", errno)
+	}
+	return nil
+}
+
+// newRuleset returns a ruleset of Landlock, which the caller closes.
+func newRuleset(spec *Spec, abi int, has isolation) (int, error) {
 	attr := handled(abi, spec.Network, has.loopback)
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
-		return fmt.Errorf("create a Landlock ruleset: %w", errno)
+		return -1, fmt.Errorf("create a Landlock ruleset: %w", errno)
 	}
-	defer unix.Close(int(fd))
 	r := ruleset{fd: int(fd), handled: attr.Handled_access_fs}
 	for _, path := range spec.Read {
 		r.allow(path, accessRead, true)
@@ -159,12 +171,10 @@ func restrictFiles(spec *Spec, abi int, has isolation) error {
 		r.allow("/proc", accessRead&^unix.LANDLOCK_ACCESS_FS_EXECUTE, true)
 	}
 	if r.err != nil {
-		return r.err
+		unix.Close(r.fd)
+		return -1, r.err
 	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
-		return fmt.Errorf("enter the Landlock domain: %w", errno)
-	}
-	return nil
+	return r.fd, nil
 }
 
 // ruleset is a Landlock ruleset with its first error.

@@ -15,8 +15,14 @@ import (
 // The supervisor is started with every program. It begins as soon as the imports of this package are initialized, so that it does not
 // pay for the tables of all packages of the sidecar.
 func init() {
-	if len(os.Args) > 1 && os.Args[1] == command {
+	if len(os.Args) < 2 {
+		return
+	}
+	switch os.Args[1] {
+	case command:
 		os.Exit(supervise())
+	case starterCommand:
+		os.Exit(serveForks())
 	}
 }
 

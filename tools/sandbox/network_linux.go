@@ -1,10 +1,7 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
-	"net"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,41 +43,4 @@ func sendListener(to int) error {
 		return fmt.Errorf("open the port of the proxy: %w", err)
 	}
 	return nil
-}
-
-// receiveListener returns the listener that a supervisor sends, and an error where it ends without.
-func receiveListener(from *net.UnixConn) (net.Listener, error) {
-	data, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
-	_, n, _, _, err := from.ReadMsgUnix(data, rights)
-	if err != nil {
-		return nil, err
-	}
-	messages, err := unix.ParseSocketControlMessage(rights[:n])
-	if err != nil || len(messages) != 1 {
-		return nil, errors.Join(errors.New("the sandbox sent no listener"), err)
-	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil {
-		return nil, err
-	}
-	file := os.NewFile(uintptr(fds[0]), "proxy")
-	defer file.Close()
-	return net.FileListener(file)
-}
-
-// socketPair returns both ends of a unix socket; ours for this process, theirs for the supervisor.
-func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	near := os.NewFile(uintptr(fds[0]), "proxy")
-	defer near.Close()
-	theirs = os.NewFile(uintptr(fds[1]), "proxy")
-	conn, err := net.FileConn(near)
-	if err != nil {
-		theirs.Close()
-		return nil, nil, err
-	}
-	return conn.(*net.UnixConn), theirs, nil
 }

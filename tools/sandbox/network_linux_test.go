@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -69,9 +70,12 @@ print(urllib.request.urlopen("http://192.0.2.1/x").read().decode())
 `)
 		spec.Env = append(spec.Env, "http_proxy=http://127.0.0.1:"+strconv.Itoa(ProxyPort))
 		ended := false
-		spec.Serve = func(l net.Listener) {
-			_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.String()) }))
-			ended = true
+		spec.Serve = func(socket *os.File) (stop func()) {
+			l, err := net.FileListener(socket)
+			must(t, err)
+			socket.Close()
+			go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.String()) }))
+			return func() { ended = l.Close() == nil }
 		}
 		if !supported().namespaces {
 			if _, err := Run(t.Context(), spec, io.Discard); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "network by hosts") {

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 	"time"
 
@@ -44,7 +42,13 @@ func Run(ctx context.Context, spec Spec, stdout io.Writer) (Exit, error) {
 		return Exit{}, unavailable([]string{noProxy})
 	}
 	o := order{Spec: spec, Namespaces: l.namespaces, User: l.user, Proxy: spec.Serve != nil}
-	p, err := startSupervisor(&o, l.attributes(&spec))
+	p, err := (*process)(nil), errStarter
+	if canFork(&o, l) {
+		p, err = startForked(&o, l)
+	}
+	if errors.Is(err, errStarter) {
+		p, err = startSupervisor(&o, l.attributes(&spec))
+	}
 	if err != nil {
 		return Exit{}, err
 	}
@@ -53,13 +57,15 @@ func Run(ctx context.Context, spec Spec, stdout io.Writer) (Exit, error) {
 
 // process is a supervisor, as its parent sees it.
 type process struct {
-	cmd     *exec.Cmd
 	order   *order
-	control *os.File      // write
-	status  *os.File      // read
-	output  *os.File      // read
-	proxy   *net.UnixConn // nil unless the order has Proxy
+	control io.WriteCloser
+	output  *os.File // read
 	started time.Time
+	// wait returns when it has ended, kill has it end, and judge returns its status then.
+	wait, kill func()
+	judge      func() (status, error)
+	// serve has [Spec].Serve serve until the returned function is called; nil where there is none.
+	serve func() (stop func())
 }
 
 // startSupervisor starts a supervisor and gives it its order.
@@ -91,12 +97,12 @@ func startSupervisor(o *order, attr *syscall.SysProcAttr) (*process, error) {
 		open = append(open, file)
 		stdin = file
 	}
-	var proxy *net.UnixConn
+	var proxy *os.File
 	passed := []*os.File{orderR, statusW}
 	if o.Proxy {
-		ours, theirs, err := socketPair()
+		ours, theirs, err := socketFiles(unix.SOCK_STREAM)
 		if err != nil {
-			return nil, fmt.Errorf("open a socket for the sandbox: %w", err)
+			return nil, err
 		}
 		proxy, open, passed = ours, append(open, theirs), append(passed, theirs)
 	}
@@ -111,7 +117,18 @@ func startSupervisor(o *order, attr *syscall.SysProcAttr) (*process, error) {
 		}
 		return nil, fmt.Errorf("start the sandbox: %w", err)
 	}
-	p := &process{cmd: cmd, order: o, control: orderW, status: statusR, output: outputR, proxy: proxy, started: started}
+	p := &process{order: o, control: orderW, output: outputR, started: started}
+	p.wait, p.kill = func() { _ = cmd.Wait() }, func() { _ = cmd.Process.Kill() }
+	p.judge = func() (status, error) {
+		st, err := readStatus(statusR)
+		if err != nil {
+			err = fmt.Errorf("the sandbox ended without a status: %s", cmd.ProcessState)
+		}
+		return st, err
+	}
+	if o.Proxy {
+		p.serve = func() (stop func()) { return serveWhenSent(proxy, o.Serve) }
+	}
 	open = append(passed, outputW)
 	if o.StdinFile == nil {
 		open = append(open, stdin)
@@ -146,9 +163,12 @@ func (p *process) follow(ctx context.Context, stdout io.Writer) (Exit, error) {
 	out := make(chan outcome, 1)
 	go func() { out <- drain(p.output, stdout, p.order.Limits.OutputBytes) }()
 	ended := make(chan struct{})
-	go func() { _ = p.cmd.Wait(); close(ended) }()
+	go func() { p.wait(); close(ended) }()
 
-	stopProxy := p.serveProxy()
+	stopProxy := func() {}
+	if p.serve != nil {
+		stopProxy = p.serve()
+	}
 
 	var exit Exit
 	select {
@@ -165,28 +185,27 @@ func (p *process) follow(ctx context.Context, stdout io.Writer) (Exit, error) {
 	exit.OutputBytes, exit.Truncated = output.read, output.read > output.given
 	stopProxy()
 	exit.Duration = time.Since(p.started)
-	return exit, p.judge(&exit)
+	st, err := p.judge()
+	if err == nil {
+		err = st.into(&exit)
+	}
+	return exit, err
 }
 
-// serveProxy has the listener of the program served, until the returned function is called.
-func (p *process) serveProxy() (stop func()) {
-	if p.proxy == nil {
-		return func() {}
-	}
-	var served sync.WaitGroup
-	ended := make(chan struct{})
-	served.Go(func() {
-		listener, err := receiveListener(p.proxy)
-		if err != nil {
-			return // the status of the supervisor says why
+// serveWhenSent serves the socket that a supervisor sends, until the returned function is called.
+func serveWhenSent(from *os.File, serve func(*os.File) (stop func())) (stop func()) {
+	served := make(chan func(), 1)
+	go func() {
+		_, files, err := receiveFiles(from, 1)
+		if err != nil || len(files) != 1 {
+			served <- func() {} // the status of the supervisor says why
+			return
 		}
-		served.Go(func() { <-ended; listener.Close() })
-		p.order.Serve(listener)
-	})
+		served <- serve(files[0])
+	}()
 	return func() {
-		p.proxy.Close()
-		close(ended)
-		served.Wait()
+		from.Close()
+		(<-served)()
 	}
 }
 
@@ -204,7 +223,7 @@ func (p *process) end(ended <-chan struct{}) {
 	if waitFor(ended, killWait) {
 		return
 	}
-	_ = p.cmd.Process.Kill()
+	p.kill()
 	<-ended
 }
 
@@ -220,14 +239,15 @@ func waitFor(ended <-chan struct{}, timeout time.Duration) bool {
 	}
 }
 
-// judge reads the status into exit.
-func (p *process) judge(exit *Exit) error {
-	defer p.status.Close()
-	_ = p.status.SetReadDeadline(time.Now().Add(drainWait))
-	var st status
-	if err := json.NewDecoder(io.LimitReader(p.status, 64<<10)).Decode(&st); err != nil {
-		return fmt.Errorf("the sandbox ended without a status: %s", p.cmd.ProcessState)
-	}
+// readStatus reads the status of a supervisor that has ended.
+func readStatus(from *os.File) (st status, err error) {
+	defer from.Close()
+	_ = from.SetReadDeadline(time.Now().Add(drainWait))
+	return st, json.NewDecoder(io.LimitReader(from, 64<<10)).Decode(&st)
+}
+
+// into says in exit how the program has ended, and returns why it did not start.
+func (st *status) into(exit *Exit) error {
 	exit.Code, exit.Signal, exit.ScratchFull = st.Code, st.Signal, st.ScratchFull
 	switch {
 	case len(st.Unavailable) > 0:

@@ -51,7 +51,10 @@ func withLayers(t *testing.T, run func(t *testing.T)) {
 	needSandbox(t)
 	whole := supported
 	t.Cleanup(func() { supported = whole })
-	for name, l := range map[string]layers{"user": {namespaces: true, user: true}, "namespaces": {namespaces: true}, "none": {}} {
+	for name, l := range map[string]layers{
+		"forked": whole(), "forked, namespaces": {namespaces: true, whole: whole().whole},
+		"user": {namespaces: true, user: true}, "namespaces": {namespaces: true}, "none": {},
+	} {
 		if l.namespaces && !whole().namespaces || l.namespaces && !l.user && os.Getuid() != 0 {
 			continue
 		}
@@ -61,6 +64,16 @@ func withLayers(t *testing.T, run func(t *testing.T)) {
 			run(t)
 		})
 	}
+}
+
+// ownStarter gives a test a starter of its own, which begins in the thread that uses it first.
+func ownStarter(t *testing.T) {
+	before := warm
+	warm = &starter{}
+	t.Cleanup(func() {
+		Release()
+		warm = before
+	})
 }
 
 // openDir returns a directory that every user can reach and write.
@@ -248,16 +261,25 @@ func TestRequired(t *testing.T) {
 		"seccomp":  {{Action: deny, Names: []string{"seccomp"}}},
 		"privs":    {{Action: deny, NamesWithCondtions: []seccomp.NameWithConditions{{Name: "prctl", Conditions: equal32(0, unix.PR_SET_NO_NEW_PRIVS)}}}},
 	}
+	whole := supported
+	defer func() { supported = whole }()
 	for name, groups := range missing {
 		withoutCalls(t, groups, func() {
-			// The parent believes that all is there, so this is the check of the supervisor.
-			exit, err := Run(context.Background(), spec, &bytes.Buffer{})
-			if err == nil {
-				t.Errorf("without %s: %+v", name, exit)
+			ownStarter(t)
+			for _, forked := range []bool{whole().whole, false} {
+				l := whole()
+				l.whole = forked
+				supported = func() layers { return l }
+				// The parent believes that all is there, so this is the check of the supervisor.
+				exit, err := Run(context.Background(), spec, &bytes.Buffer{})
+				if err == nil {
+					t.Errorf("without %s: %+v", name, exit)
+				}
+				if (name == "Landlock" || name == "seccomp") && !errors.Is(err, ErrUnavailable) {
+					t.Errorf("without %s: %v", name, err)
+				}
 			}
-			if (name == "Landlock" || name == "seccomp") && !errors.Is(err, ErrUnavailable) {
-				t.Errorf("without %s: %v", name, err)
-			}
+			supported = whole
 			found := probe()
 			if found.report.Level == Required || len(found.report.Missing) == 0 {
 				t.Errorf("without %s: reported %+v", name, found.report)
@@ -270,12 +292,11 @@ func TestRequired(t *testing.T) {
 	withoutCalls(t, missing["Landlock"], func() {
 		best := spec
 		best.Level = BestEffort
+		ownStarter(t)
 		if exit, err := Run(context.Background(), best, &bytes.Buffer{}); err != nil || exit.Code != 0 {
 			t.Errorf("best effort: %+v, %v", exit, err)
 		}
 	})
-	whole := supported
-	defer func() { supported = whole }()
 	supported = func() layers {
 		return layers{report: Report{Level: BestEffort, Missing: []string{"the kernel has no Landlock"}}}
 	}

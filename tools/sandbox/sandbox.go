@@ -18,7 +18,6 @@ package sandbox
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strings"
 	"time"
@@ -63,9 +62,9 @@ type Spec struct {
 	GID int `json:"gid"`
 	// Network allows IPv4 and IPv6. Without it, and where the kernel allows it, the program has a loopback interface that only it uses.
 	Network bool `json:"network,omitempty"`
-	// Serve gets a listener on 127.0.0.1:ProxyPort of that loopback interface, which has to be there. It is called in a goroutine of its
-	// own before the program starts, and has to return when the listener is closed; Run waits for it. It is optional.
-	Serve func(net.Listener) `json:"-"`
+	// Serve gets a socket that listens on 127.0.0.1:ProxyPort of that loopback interface, which has to be there, and owns it. It returns
+	// how to end, and Run calls that when the program has ended. It is optional.
+	Serve func(socket *os.File) (stop func()) `json:"-"`
 	// Level is Required or BestEffort; everything else counts as Required.
 	Level  string `json:"level"`
 	Limits Limits `json:"limits"`

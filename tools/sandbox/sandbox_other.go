@@ -18,6 +18,9 @@ func Run(context.Context, Spec, io.Writer) (Exit, error) {
 // Support reports that no layer is available.
 func Support() Report { return Report{Missing: []string{onlyLinux}} }
 
+// Release does nothing.
+func Release() {}
+
 // Exposed returns nothing.
 func Exposed([]string) (path, system string) { return "", "" }
 

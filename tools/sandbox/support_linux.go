@@ -1,11 +1,9 @@
 package sandbox
 
 import (
-	"encoding/json"
 	"os"
 	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +17,8 @@ type layers struct {
 	report Report
 	// namespaces says that a supervisor can have namespaces, user that one of users is among them.
 	namespaces, user bool
+	// whole says that mounts can be made read-only there, and that it has a /proc and a loopback interface of its own.
+	whole bool
 }
 
 var supported = sync.OnceValue(probe)
@@ -39,7 +39,7 @@ func probe() layers {
 			break
 		}
 	}
-	found.report = describe(found, st)
+	found.report, found.whole = describe(found, st), st.ReadOnly && st.Proc && st.Loopback
 	return found
 }
 
@@ -51,17 +51,14 @@ func (l layers) run(spec *Spec) (status, error) {
 		return status{}, err
 	}
 	ended := make(chan struct{})
-	go func() { _ = p.cmd.Wait(); close(ended) }()
+	go func() { p.wait(); close(ended) }()
 	p.control.Close()
 	if !waitFor(ended, killWait) {
-		_ = p.cmd.Process.Kill()
+		p.kill()
 		<-ended
 	}
-	defer p.output.Close()
-	defer p.status.Close()
-	_ = p.status.SetReadDeadline(time.Now().Add(drainWait))
-	var st status
-	return st, json.NewDecoder(p.status).Decode(&st)
+	p.output.Close()
+	return p.judge()
 }
 
 // attributes are those of a supervisor with these namespaces.
