@@ -1,8 +1,9 @@
 // Package sandbox runs a program of a skill with the least rights that the kernel allows.
 //
-// [Run] starts the program's own executable again with the hidden subcommand "sandbox-exec". That process, the supervisor, has no
-// state of the sidecar: it sets up namespaces, starts the tool from a thread that has given up every right, and kills whatever
-// the tool leaves behind. It runs and exits while this package is initialized, before the main function.
+// [Run] hands the program to a supervisor, a process without the state of the sidecar: it sets up namespaces, starts the tool after
+// every right was given up, and kills whatever the tool leaves behind. Where the kernel has namespaces, supervisors are forked by a
+// starter, and one waits for the next call. Elsewhere, each is this executable again, with the hidden subcommand "sandbox-exec". Both
+// run and exit while this package is initialized, before the main function.
 //
 //	layer       what it does
 //	identity    root becomes another user; no capabilities, no new privileges, a session of its own
