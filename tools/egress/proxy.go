@@ -64,7 +64,7 @@ func (p *Proxy) Start(socket *os.File) (stop func()) {
 	l, err := net.FileListener(socket)
 	socket.Close()
 	if err != nil {
-		return func() {} // the program finds that nobody answers
+		return func() {} // the program gets no answer
 	}
 	ended := make(chan struct{})
 	go func() { defer close(ended); p.Serve(l) }()
