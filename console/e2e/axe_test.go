@@ -127,3 +127,9 @@ printf -- '---\nname: needy\ndescription: Needs a program.\nmetadata: {"openclaw
 
 // settled is an expression that is true when a view has been loaded.
 const settled = `!document.querySelector("main [aria-busy=true]") && !document.querySelector("main")?.innerText.includes("Loading…")`
+
+// checkAxeIfThere checks what a page shows where axe-core is installed.
+func checkAxeIfThere(t *testing.T, p *browser.Page, what string) {
+	t.Helper()
+	t.Run(what, func(t *testing.T) { checkAxe(t, p, axeScript(t), what) })
+}

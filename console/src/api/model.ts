@@ -21,6 +21,10 @@ export type Resolution = S["Resolution"];
 export type Requirements = S["Requirements"];
 
 export type ExcludedTool = S["ExcludedTool"];
+export type ListedTool = S["ListedTool"];
+export type ToolList = S["ToolList"];
+export type ToolPermission = S["ToolPermission"];
+export type ToolResult = S["ToolResult"];
 export type RejectedSkill = S["RejectedSkill"];
 export type Prompt = S["Prompt"];
 export type PromptFormat = NonNullable<NonNullable<operations["getPrompt"]["parameters"]["query"]>["format"]>;

@@ -672,6 +672,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/tools/permissions/{slug}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the permission of the tools of a skill covers: files, commands, network, and what a scan found. */
+        get: operations["showToolPermission"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/tools/{name}": {
         parameters: {
             query?: never;
@@ -1380,6 +1397,19 @@ export interface components {
         PeerList: {
             peers: components["schemas"]["Peer"][];
         };
+        PermittedTool: {
+            command?: string[];
+            description: string;
+            file?: string;
+            function?: string;
+            kind: components["schemas"]["RuntimeToolKind"];
+            method?: string;
+            name: string;
+            secrets?: string[];
+            target_tool?: string;
+            url?: string;
+            why?: components["schemas"]["ToolError"];
+        };
         PlatformCard: {
             has: {
                 [key: string]: unknown;
@@ -1595,6 +1625,7 @@ export interface components {
             exposed?: string;
             landlock: number;
             level: string;
+            loopback: boolean;
             max_calls: number;
             missing?: string[];
             namespaces?: string[];
@@ -1897,6 +1928,7 @@ export interface components {
             kind: components["schemas"]["RuntimeToolKind"];
             model_name: string;
             name: string;
+            network?: components["schemas"]["ToolHost"][];
             ok: boolean;
             output?: string;
             output_digest?: components["schemas"]["Digest"];
@@ -2025,15 +2057,42 @@ export interface components {
             hint?: string;
             message: string;
         };
+        ToolHost: {
+            host: string;
+            refused?: string;
+            requests: number;
+        };
         ToolList: {
             digest: components["schemas"]["Digest"];
             enabled: boolean;
             excluded_tools: components["schemas"]["ExcludedTool"][];
+            kinds: components["schemas"]["RuntimeToolKind"][];
             report?: components["schemas"]["RunnerReport"];
             runner: string;
             /** Format: int64 */
             snapshot_version: number;
             tools: components["schemas"]["ListedTool"][];
+        };
+        ToolPermission: {
+            allowed: boolean;
+            /** Format: int64 */
+            bytes: number;
+            enabled: boolean;
+            env: string[];
+            excluded_tools: components["schemas"]["ExcludedTool"][];
+            files: number;
+            fingerprint: components["schemas"]["Digest"];
+            hosts: string[];
+            network: boolean;
+            path: string;
+            project_dirs: string[];
+            refused?: components["schemas"]["ToolError"];
+            scan?: components["schemas"]["ScanVerdict"];
+            slug: string;
+            source_kind: components["schemas"]["SourceKind"];
+            tools: components["schemas"]["PermittedTool"][];
+            tools_allowed?: components["schemas"]["Digest"];
+            trust_level: components["schemas"]["Trust"];
         };
         ToolProxy: {
             arguments: unknown;
@@ -2048,6 +2107,7 @@ export interface components {
             kind: components["schemas"]["RuntimeToolKind"];
             model_name: string;
             name: string;
+            network?: components["schemas"]["ToolHost"][];
             ok: boolean;
             output: string;
             proxy?: components["schemas"]["ToolProxy"];
@@ -3690,6 +3750,40 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["CanceledToolCall"];
                 };
+            };
+            "4XX": components["responses"]["Failed"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    showToolPermission: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The slug of a skill, or owner and slug with %2F between. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Strong, and another one for other bytes. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolPermission"];
+                };
+            };
+            /** @description The caller has the answer already: its ETag is among If-None-Match. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             "4XX": components["responses"]["Failed"];
             "5XX": components["responses"]["Failed"];

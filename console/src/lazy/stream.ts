@@ -1,5 +1,6 @@
 // The shared worker of all tabs of one origin. A browser without shared workers loads it into each tab.
 
+export { createParser } from "eventsource-parser";
 import { Hub, type Request } from "../lib/hub";
 
 export const hub = new Hub("/v1/events");

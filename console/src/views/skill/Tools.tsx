@@ -1,57 +1,46 @@
-import { send } from "../../api/client";
-import type { Resolution, SkillDetail } from "../../api/model";
+import { useState } from "preact/hooks";
+import { get } from "../../api/client";
+import type { ExcludedTool, ListedTool, SkillDetail, ToolList } from "../../api/model";
+import { canWrite, session } from "../../api/session";
 import { sentence } from "../../lib/reason";
 import { S } from "../../strings";
-import { Badge } from "../../ui/Badge";
+import { Badge, type Tone } from "../../ui/Badge";
+import { Button } from "../../ui/Button";
 import { Loading } from "../../ui/Empty";
-import { Command } from "../../ui/Code";
 import { ErrorBox } from "../../ui/ErrorBox";
-import { command } from "../commands";
+import { Hint } from "../commands";
 import { useLive } from "../live";
 import { Place } from "./places";
+import { Allow } from "./tools/Allow";
+import { Run } from "./tools/Run";
 
 type Declared = SkillDetail["tools"][number];
 
-/** Tools shows the runtime tools of a skill, as a turn that names the skill offers them, and why others are left out. */
+const changing = ["skill_catalog_updated", "policy_changed", "skill_scanned", "environment_changed", "tools_changed"];
+
+// What the permission of the tools of a skill would settle.
+const permitted = new Set(["runtime.not_allowed", "runtime.trust_level_too_low", "runtime.unscanned", "trust_level_too_low"]);
+
+/** Tools shows the runtime tools of a skill: which can be called now, and why others cannot. It allows and runs them. */
 export function Tools({ s }: { s: SkillDetail }) {
-  const { data, error, reload } = useLive(
-    (signal) => (s.usable ? send<Resolution>("POST", "/v1/resolve?dry_run=1", { capabilities: [{ slug: s.slug }], limits: { max_bodies: 0 } }, { signal }) : Promise.resolve(null)),
-    ["skill_catalog_updated", "policy_changed"],
-  );
-  const offered = data?.tools.filter((t) => t.skill === s.slug) ?? [];
+  const { data, error, reload } = useLive((signal) => (s.usable ? get<ToolList>("/v1/tools", { signal }) : Promise.resolve(null)), changing);
+  const listed = data?.tools.filter((t) => t.skill === s.slug) ?? [];
   const excluded = data?.excluded_tools.filter((t) => t.skill === s.slug) ?? [];
-  const named = new Set([...offered, ...excluded].map((t) => t.name.split(".").at(-1)));
+  const named = new Set([...listed, ...excluded].map((t) => t.name.split(".").at(-1)));
   const rest = s.tools.filter((t) => !named.has(slug(t.name)));
-  const needsPermission = s.trust_level !== "internal" && [...offered, ...excluded.filter((t) => off(t.reason))].some((t) => programs.includes(t.kind ?? ""));
-  if (error) return <ErrorBox error={error} retry={reload} />;
+  const missing = [...listed.map((t) => t.why?.code), ...excluded.map((t) => t.reason)].some((code) => permitted.has(code ?? ""));
+  if (error && !data) return <ErrorBox error={error} retry={reload} />;
   if (data === undefined) return <Loading label={S.common.loading} />;
-  if (s.tools.length + offered.length + excluded.length === 0) return <p class="hint">{S.tools.none}</p>;
+  if (s.tools.length + listed.length + excluded.length === 0) return <p class="hint">{S.tools.none}</p>;
   return (
     <>
       <p class="hint">{s.usable ? S.tools.intro : S.tools.notUsable}</p>
-      {offered.map((t) => (
-        <article key={t.name} class="card" data-tool={t.name}>
-          <Title name={t.name} kind={t.kind} tone="ok" label={S.tools.offered} />
-          <p class="break">{t.description}</p>
-          {(t.diagnostics ?? []).map((d) => (
-            <p key={d.code + d.message} class="hint break">
-              {d.message}
-            </p>
-          ))}
-          <Parameters value={t.parameters} />
-          <From s={s} t={s.tools.find((d) => slug(d.name) === t.name.split(".").at(-1))} />
-        </article>
+      {s.usable && canWrite() && (missing || s.policy?.tools_allowed) && <Allow s={s} missing={missing} reload={reload} />}
+      {listed.map((t) => (
+        <Listed key={t.name} s={s} t={t} />
       ))}
       {excluded.map((t) => (
-        <article key={t.name + t.reason} class={off(t.reason) ? "card" : "box bad"} data-excluded={t.reason}>
-          <Title name={t.name} kind={t.kind} tone={off(t.reason) ? "off" : "bad"} label={off(t.reason) ? S.tools.off : S.tools.excluded} />
-          <p>
-            <strong>{S.tools.reasons[t.reason] ?? t.reason}</strong>
-          </p>
-          {t.detail && <p class="hint break">{sentence(t.detail)}</p>}
-          {S.tools.remedies[t.reason] && <p class="hint">{S.tools.remedies[t.reason]}</p>}
-          {t.description && <p class="break">{t.description}</p>}
-        </article>
+        <Excluded key={t.name + t.reason} t={t} />
       ))}
       {rest.map((t) => (
         <article key={t.name} class="card">
@@ -61,26 +50,59 @@ export function Tools({ s }: { s: SkillDetail }) {
           <From s={s} t={t} />
         </article>
       ))}
-      {needsPermission && (
-        <section class="allow">
-          <p class="hint">{S.tools.allow}</p>
-          <Command text={command(S.tools.allowCommand(s.slug))} />
-        </section>
-      )}
     </>
   );
 }
 
-// A tool that a setting or the policy keeps back is not faulty.
-const off = (reason: string): boolean => reason in S.tools.remedies;
+function Listed({ s, t }: { s: SkillDetail; t: ListedTool }) {
+  const [running, setRunning] = useState(false);
+  const mayCall = canWrite() || session.value?.scopes.includes("call");
+  return (
+    <article class="card" data-tool={t.name} data-callable={t.callable}>
+      <Title name={t.name} kind={t.kind} tone={t.callable ? "ok" : "warn"} label={t.callable ? S.tools.callable : S.tools.notCallable} />
+      {t.why && (
+        <div class="box warn">
+          <p>{sentence(t.why.message)}</p>
+          {t.why.hint && <Hint text={t.why.hint} />}
+        </div>
+      )}
+      <p class="break">{t.description}</p>
+      {(t.diagnostics ?? []).map((d) => (
+        <p key={d.code + d.message} class="hint break">
+          {d.message}
+        </p>
+      ))}
+      <Parameters value={t.parameters} />
+      <From s={s} t={s.tools.find((d) => slug(d.name) === t.name.split(".").at(-1))} />
+      {t.callable && mayCall && !running && (
+        <div class="line">
+          <Button onClick={() => setRunning(true)}>{S.tools.run}</Button>
+        </div>
+      )}
+      {running && <Run t={t} onClose={() => setRunning(false)} />}
+    </article>
+  );
+}
 
-// Programs run after somebody has allowed them; requests of other kinds do not need it.
-const programs = ["python", "script", "shell"];
+function Excluded({ t }: { t: ExcludedTool }) {
+  const off = t.reason in S.tools.remedies; // a setting or the policy keeps it back: it is not faulty
+  return (
+    <article class={off ? "card" : "box bad"} data-excluded={t.reason}>
+      <Title name={t.name} kind={t.kind} tone={off ? "off" : "bad"} label={off ? S.tools.off : S.tools.excluded} />
+      <p>
+        <strong>{S.tools.reasons[t.reason] ?? t.reason}</strong>
+      </p>
+      {t.detail && <p class="hint break">{sentence(t.detail)}</p>}
+      {S.tools.remedies[t.reason] && <p class="hint">{S.tools.remedies[t.reason]}</p>}
+      {t.description && <p class="break">{t.description}</p>}
+    </article>
+  );
+}
 
 // The name of a tool in a turn ends with the name that the skill gives it, in slug form.
 const slug = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
 
-function Title({ name, kind, tone, label }: { name: string; kind?: string; tone: "ok" | "bad" | "off"; label: string }) {
+function Title({ name, kind, tone, label }: { name: string; kind?: string; tone: Tone; label: string }) {
   return (
     <p class="line">
       <strong class="mono break">{name}</strong>
