@@ -14,25 +14,23 @@ type Host struct {
 	Name, Title string
 	// Project is its directory of skills below a project, User the one below the home directory; with slashes.
 	Project, User string
-	// Copy is set where the host does not follow links out of the directory.
-	Copy bool
 }
 
 // hosts are ordered by name. Of several directories that a host loads, it is the one that fewest others load too.
 var hosts = []Host{
-	{"claude-code", "Claude Code", ".claude/skills", ".claude/skills", false},
-	{"cline", "Cline", ".cline/skills", ".cline/skills", false},
-	{"codex", "Codex", ".agents/skills", ".agents/skills", true},
-	{"copilot-cli", "GitHub Copilot CLI", ".github/skills", ".copilot/skills", false},
-	{"cursor", "Cursor", ".cursor/skills", ".cursor/skills", false},
-	{"gemini-cli", "Gemini CLI", ".gemini/skills", ".gemini/skills", false},
-	{"goose", "Goose", ".goose/skills", ".config/goose/skills", false},
-	{"jetbrains", "JetBrains Junie", ".junie/skills", ".junie/skills", false},
-	{"kiro", "Kiro", ".kiro/skills", ".kiro/skills", false},
-	{"opencode", "opencode", ".opencode/skills", ".config/opencode/skills", false},
-	{"qwen-code", "Qwen Code", ".qwen/skills", ".qwen/skills", false},
-	{"vscode", "VS Code", ".github/skills", ".copilot/skills", false},
-	{"windsurf", "Windsurf", ".windsurf/skills", ".codeium/windsurf/skills", false},
+	{"claude-code", "Claude Code", ".claude/skills", ".claude/skills"},
+	{"cline", "Cline", ".cline/skills", ".cline/skills"},
+	{"codex", "Codex", ".agents/skills", ".agents/skills"},
+	{"copilot-cli", "GitHub Copilot CLI", ".github/skills", ".copilot/skills"},
+	{"cursor", "Cursor", ".cursor/skills", ".cursor/skills"},
+	{"gemini-cli", "Gemini CLI", ".gemini/skills", ".gemini/skills"},
+	{"goose", "Goose", ".goose/skills", ".config/goose/skills"},
+	{"jetbrains", "JetBrains Junie", ".junie/skills", ".junie/skills"},
+	{"kiro", "Kiro", ".kiro/skills", ".kiro/skills"},
+	{"opencode", "opencode", ".opencode/skills", ".config/opencode/skills"},
+	{"qwen-code", "Qwen Code", ".qwen/skills", ".qwen/skills"},
+	{"vscode", "VS Code", ".github/skills", ".copilot/skills"},
+	{"windsurf", "Windsurf", ".windsurf/skills", ".codeium/windsurf/skills"},
 }
 
 // Hosts returns the hosts whose directories are known, ordered by name.
@@ -47,9 +45,9 @@ func Find(text, project, home, here string) (*Directory, error) {
 		switch {
 		case h.Name != text:
 		case home != "":
-			return &Directory{Path: filepath.Join(home, h.User), Copy: h.Copy}, nil
+			return &Directory{Path: filepath.Join(home, h.User)}, nil
 		default:
-			return &Directory{Path: filepath.Join(project, h.Project), Copy: h.Copy}, nil
+			return &Directory{Path: filepath.Join(project, h.Project)}, nil
 		}
 	}
 	switch {

@@ -65,7 +65,7 @@ func directoriesOf(s config.Settings) (dirs []*Directory, err error) {
 			e, _ := errors.AsType[*sidecar.Error](err)
 			return nil, &sidecar.Error{Message: "link: " + e.Message, Hint: e.Hint}
 		}
-		if d.Copy = d.Copy || copies; checkRoots(s.DiscoveryRules, d.Path) != nil {
+		if d.Copy = copies; checkRoots(s.DiscoveryRules, d.Path) != nil {
 			return nil, checkRoots(s.DiscoveryRules, d.Path)
 		}
 		dirs = append(dirs, d)
@@ -168,10 +168,14 @@ func (k *keeper) pass(ctx context.Context, s *pannier.Snapshot) {
 	if last := k.failed.Swap(failed); failed != nil && (last == nil || *last != *failed) {
 		k.log.Warn(failed.Message, "hint", failed.Hint)
 	}
+	count := map[Action]int{}
 	for _, c := range report.Changes {
-		if c.Action == Linked || c.Action == Copied || c.Action == Removed || c.Action == Kept {
-			k.log.Info("changed an entry", "action", string(c.Action), "slug", c.Slug)
+		if count[c.Action]++; c.Action == Kept {
+			k.log.Warn("kept files of others", "slug", c.Slug, "detail", c.Message)
 		}
+	}
+	if linked, copied, removed := count[Linked], count[Copied], count[Removed]; linked+copied+removed > 0 {
+		k.log.Info("changed the directory", "linked", linked, "copied", copied, "removed", removed, "skills", report.Skills)
 	}
 }
 

@@ -54,7 +54,7 @@ Files of a copy are read-only: change the skill in the workspace.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.user, "user", false, "the directory of HOST for all projects, in the home directory")
-	cmd.Flags().BoolVar(&f.copy, "copy", false, "copy the skills; some hosts always get copies")
+	cmd.Flags().BoolVar(&f.copy, "copy", false, "copy the skills in place of links to them")
 	cmd.Flags().BoolVar(&f.remove, "remove", false, "remove all that pannier made in the directory")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the changes, and change nothing")
 	return p.share(p.jsonFlag(cmd), readsSkills...)
@@ -81,7 +81,7 @@ func (f linkFlags) directory(text string) (*link.Directory, error) {
 	}
 	dir, err := link.Find(text, projectOf(here), home, here)
 	if err == nil {
-		dir.Copy = dir.Copy || f.copy
+		dir.Copy = f.copy
 	}
 	return dir, err
 }

@@ -162,7 +162,7 @@ func TestLinkWithoutSidecar(t *testing.T) {
 		{[]string{"gemini-cli", "--dry-run"}, project + "/.gemini/skills", 2},
 		{[]string{"gemini-cli"}, project + "/.gemini/skills", 2},
 		{[]string{"gemini-cli"}, project + "/.gemini/skills", 0},
-		{[]string{"codex"}, project + "/.agents/skills", 2},
+		{[]string{"codex", "--copy"}, project + "/.agents/skills", 2},
 		{[]string{"./own"}, deep + "/own", 2},
 		{[]string{"kiro", "--user", "--copy"}, deep + "/.kiro/skills", 2},
 		{[]string{"gemini-cli", "--remove"}, project + "/.gemini/skills", 2},
