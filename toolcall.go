@@ -22,6 +22,9 @@ type ToolResult struct {
 	Proxy *ToolProxy `json:"proxy,omitempty"`
 	// Network are the hosts that a program asked for, in that sequence.
 	Network []ToolHost `json:"network,omitempty"`
+	// Artifacts are files that the program left, ArtifactsLeftOut how many others it left, by the reason why they are none.
+	Artifacts        []Artifact     `json:"artifacts,omitempty"`
+	ArtifactsLeftOut map[string]int `json:"artifacts_left_out,omitempty"`
 	// Truncated says that there was more output than Output holds.
 	Truncated  bool       `json:"truncated"`
 	TimedOut   bool       `json:"timed_out"`
@@ -81,6 +84,7 @@ const (
 	ToolHTTPFailed         = "runtime.http_failed"
 	ToolOutputLimit        = "runtime.output_limit"
 	ToolCopyFailed         = "runtime.copy_failed"
+	ToolArtifactMissing    = "runtime.artifact_missing"
 )
 
 // The values of [ToolJob].Sandbox and of the setting tools.sandbox.
@@ -271,6 +275,8 @@ type SkillToolCalled struct {
 	Truncated bool            `json:"truncated,omitempty"`
 	// Network are the hosts that the program asked for.
 	Network []ToolHost `json:"network,omitempty"`
+	// Artifacts are the files that the program left.
+	Artifacts []Artifact `json:"artifacts,omitempty"`
 	// OutputDigest is that of the output that the client got.
 	OutputDigest Digest `json:"output_digest,omitzero"`
 }

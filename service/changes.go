@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 
 	"pannier"
@@ -223,6 +224,29 @@ func (s *Service) CallTool(ctx context.Context, call pannier.ToolRequest) (panni
 	call.Owner = call.Actor.Owner()
 	return s.Tools.Call(ctx, call)
 }
+
+// OpenArtifact returns a file that a call of a tool left, for every client that may call tools.
+func (s *Service) OpenArtifact(ctx context.Context, callID, name string) (File, error) {
+	if s.Tools == nil {
+		return nil, refuse(pannier.ToolArtifactMissing, "only a running sidecar calls tools of skills", "run \"pannier run\"")
+	}
+	found, content, err := s.Tools.Artifact(ctx, ActorFrom(ctx).Owner(), callID, name)
+	if err != nil {
+		return nil, err
+	}
+	return artifact{found, content}, nil
+}
+
+// artifact is a file of a runner. It implements [File].
+type artifact struct {
+	pannier.Artifact
+	io.WriterTo
+}
+
+func (a artifact) Digest() pannier.Digest { return a.Artifact.Digest }
+func (a artifact) Size() int64            { return a.Bytes }
+func (a artifact) Path() string           { return a.Name }
+func (a artifact) Close() error           { return nil }
 
 // CancelTool cancels a call of a tool of the same client.
 func (s *Service) CancelTool(ctx context.Context, callID string) (pannier.CanceledToolCall, error) {

@@ -21,7 +21,7 @@ var statuses = func() map[string]int {
 		},
 		http.StatusNotFound: {
 			"call_not_found", "command_not_found", "install.no_previous", "install.not_found", "skill_not_found",
-			"upload.not_found", pannier.ToolNotFound, string(pannier.FileIsDirectory), string(pannier.FileMissing),
+			"upload.not_found", pannier.ToolNotFound, pannier.ToolArtifactMissing, string(pannier.FileIsDirectory), string(pannier.FileMissing),
 			string(pannier.FileSkipped),
 		},
 		http.StatusRequestTimeout: {"install.body_timeout"},

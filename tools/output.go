@@ -52,6 +52,7 @@ func (c *call) masked(result pannier.ToolResult) pannier.ToolResult {
 	if result.Structured != nil {
 		result.Structured = json.RawMessage(c.s.Mask(string(result.Structured)))
 	}
+	result.Artifacts = c.withTypes(result.Artifacts)
 	result.Network = slices.Clone(result.Network)
 	for i := range result.Network {
 		result.Network[i].Host = c.s.Mask(result.Network[i].Host)
@@ -171,7 +172,7 @@ func (c *call) event(result, shaped pannier.ToolResult) pannier.SkillToolCalled 
 		return e
 	}
 	e.ExitCode, e.StatusCode, e.Fingerprint, e.ArgumentsDigest = result.ExitCode, result.StatusCode, c.files.Fingerprint, pannier.DigestOf(c.arguments)
-	e.Network = result.Network
+	e.Network, e.Artifacts = result.Network, result.Artifacts
 	e.OutputDigest, e.Truncated = pannier.DigestOf([]byte(shaped.Output)), shaped.Truncated
 	e.Output, _ = part(timeline, result.Output, maxKeptBytes)
 	if timeline.Mode == "metadata_only" {
@@ -194,6 +195,7 @@ func (c *call) audited(ctx context.Context) (pannier.ToolResult, error) {
 		return pannier.ToolResult{}, err
 	}
 	result := c.masked(c.run(ctx))
+	c.keep(result.Artifacts)
 	shaped := c.shape(result)
 	o := c.outcomeOf(result)
 	entry.Phase, entry.Intent, entry.Detail = pannier.AuditOutcome, written.Seq, o

@@ -34,6 +34,9 @@ type Runner interface {
 	// a call is in the result; an error means that the runner could not carry it out, as a [*pannier.ToolError] where a
 	// caller can act on it.
 	Run(ctx context.Context, job pannier.ToolJob, out func(chunk []byte)) (pannier.ToolResult, error)
+	// Artifact returns a part of a file that a job left, by the id of the job: at most [pannier.MaxArtifactPart] bytes from an offset, none
+	// at its end. Its errors are [*pannier.ToolError] where a caller can act on them.
+	Artifact(ctx context.Context, job, name string, offset int64) ([]byte, error)
 	// Report tells what the runner can do now. It does not wait.
 	Report() pannier.RunnerReport
 }
@@ -119,6 +122,7 @@ type Service struct {
 	mu      sync.Mutex
 	running map[callKey]context.CancelFunc
 	agents  map[string]*agentTool // by name of the agent's tool
+	left    []leftCall            // oldest first
 }
 
 // callKey names a call: whose it is, and what the client calls it.

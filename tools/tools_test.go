@@ -39,6 +39,7 @@ type bench struct {
 	// carry is what the runner does; nil answers with "done".
 	carry  func(context.Context, pannier.ToolJob, func([]byte)) (pannier.ToolResult, error)
 	report pannier.RunnerReport
+	kept   map[string]string // artifacts, by id of the job and name
 }
 
 func (b *bench) Run(ctx context.Context, job pannier.ToolJob, out func([]byte)) (pannier.ToolResult, error) {
@@ -53,6 +54,16 @@ func (b *bench) Run(ctx context.Context, job pannier.ToolJob, out func([]byte)) 
 }
 
 func (b *bench) Report() pannier.RunnerReport { return b.report }
+
+func (b *bench) Artifact(_ context.Context, job, name string, offset int64) ([]byte, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	text, ok := b.kept[job+"/"+name]
+	if !ok {
+		return nil, &pannier.ToolError{Code: pannier.ToolArtifactMissing, Message: "gone", Hint: "call again"}
+	}
+	return []byte(text[min(int(offset), len(text)):min(int(offset)+3, len(text))]), nil
+}
 
 func (b *bench) Append(e pannier.AuditEntry) (pannier.AuditEntry, error) {
 	b.mu.Lock()

@@ -3,9 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -112,16 +117,19 @@ func (s streams) printTool(t pannier.ListedTool) error {
 
 func (p *program) toolCallCommand() *cobra.Command {
 	var call pannier.ToolCall
+	var save string
 	cmd := &cobra.Command{
 		Use:   "call NAME [JSON]",
 		Short: "Call a tool of a skill",
 		Long: `Calls a tool with a JSON object of arguments; "-" reads it from standard input. The output of the
-tool is printed as it is. Ctrl-C cancels the call.
+tool is printed as it is. Ctrl-C cancels the call. --save writes the files that the tool leaves in its
+directory for artifacts into another directory, in which it replaces nothing.
 
 Exit codes: 0 success; 1 the tool failed, or the call was refused; 2 wrong arguments, or a failure;
 3 no sidecar answers.`,
 		Example: `  pannier tool call skill.repo-review.run-report
   pannier tool call skill.calc.add '{"a": 1, "b": 2}'
+  pannier tool call skill.report.chart '{"days": 7}' --save charts
   pannier tool call skill.calc.add --project-dir /home/ann/app - < arguments.json`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -134,14 +142,61 @@ Exit codes: 0 success; 1 the tool failed, or the call was refused; 2 wrong argum
 			}
 			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				result, err := c.CallTool(ctx, args[0], call)
-				return judged(output(p, p.printToolResult)(result, err), !result.OK)
+				if err == nil && save != "" {
+					err = saveArtifacts(ctx, c, save, result)
+				}
+				return judged(output(p, func(r pannier.ToolResult) error { return p.printToolResult(r, save) })(result, err), !result.OK)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&call.CallID, "call-id", "", "`name` of the call, to find it in events and the audit log")
 	cmd.Flags().StringVar(&call.Session, "session", "", "`name` of the session, for tools that run one at a time in it")
 	cmd.Flags().StringVar(&call.ProjectDir, "project-dir", "", "`directory` that the tool may write to, if tools.project_dirs allows it")
+	cmd.Flags().StringVar(&save, "save", "", "`directory` for the files that the tool leaves; it is made if it is missing")
 	return p.share(p.jsonFlag(cmd), asksSidecar...)
+}
+
+// saveArtifacts writes the files that a call left into a directory. The sidecar has their names from the tool, so nothing is
+// replaced, and no link leads out of the directory.
+func saveArtifacts(ctx context.Context, c *client.Client, dir string, result pannier.ToolResult) error {
+	if len(result.Artifacts) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("make the directory of --save: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("open the directory of --save: %w", err)
+	}
+	defer root.Close()
+	for _, a := range result.Artifacts {
+		if !pannier.IsArtifactName(a.Name) {
+			return failure(fmt.Sprintf("the artifact %.100q cannot be a file", a.Name), "leave --save out")
+		}
+		content, digest, err := c.Artifact(ctx, result.CallID, a.Name)
+		if err == nil && digest != a.Digest {
+			err = client.ErrTorn
+		}
+		if err != nil {
+			return fmt.Errorf("get the artifact %s: %w", a.Name, err)
+		}
+		if err := root.MkdirAll(path.Dir(a.Name), 0o777); err != nil {
+			return fmt.Errorf("save the artifact %s: %w", a.Name, err)
+		}
+		f, err := root.OpenFile(a.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if errors.Is(err, fs.ErrExist) {
+			return failure(fmt.Sprintf("%s is there already", filepath.Join(dir, a.Name)), "name an empty directory with --save")
+		}
+		if err == nil {
+			_, err = f.Write(content)
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("save the artifact %s: %w", a.Name, err)
+		}
+	}
+	return nil
 }
 
 // readArguments returns the arguments of a call, which have to be JSON.
@@ -159,8 +214,9 @@ func readArguments(text string) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// printToolResult prints the output of a tool, which can be anything; what steers a terminal is left out.
-func (s streams) printToolResult(r pannier.ToolResult) error {
+// printToolResult prints the output of a tool, which can be anything; what steers a terminal is left out. saved is the directory that
+// has its artifacts; empty for none.
+func (s streams) printToolResult(r pannier.ToolResult, saved string) error {
 	text := r.Output
 	if r.Proxy != nil {
 		text = fmt.Sprintf("call %s of the agent with %s", r.Proxy.Tool, r.Proxy.Arguments)
@@ -170,6 +226,17 @@ func (s streams) printToolResult(r pannier.ToolResult) error {
 	}
 	if r.Truncated {
 		sayf(s.err, "warning: the output is cut off")
+	}
+	for _, a := range r.Artifacts {
+		name := pannier.CleanLine(a.Name)
+		if saved != "" {
+			sayf(s.err, "saved %s (%d bytes)", filepath.Join(saved, name), a.Bytes)
+			continue
+		}
+		sayf(s.err, "artifact %s (%d bytes); --save DIR keeps it", name, a.Bytes)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(r.ArtifactsLeftOut)) {
+		sayf(s.err, "warning: %d files of the tool are no artifacts: %s", r.ArtifactsLeftOut[reason], pannier.CleanLine(reason))
 	}
 	if r.Error != nil {
 		s.printError(&exitError{message: fmt.Sprintf("%s: %s", r.Error.Code, r.Error.Message), hint: r.Error.Hint})

@@ -31,7 +31,7 @@ func (h *Handler) file(w http.ResponseWriter, r *http.Request, s *pannier.Snapsh
 		return err
 	}
 	defer f.Close()
-	return h.writeFile(w, r, f, fileType(name), f.Record)
+	return h.WriteFile(w, r, f, name, f.Record)
 }
 
 var inspectParameter = query(
@@ -49,12 +49,13 @@ func (h *Handler) reader(r *http.Request) (service.Reader, error) {
 	return service.Agent, nil
 }
 
-// writeFile answers with an open file. onFirstByte is called once, before the first byte is sent.
-func (h *Handler) writeFile(
-	w http.ResponseWriter, r *http.Request, f service.File, contentType string, onFirstByte func(),
+// WriteFile answers with an open file, as text that nothing runs or as bytes. onFirstByte is called once, before the
+// first byte is sent.
+func (h *Handler) WriteFile(
+	w http.ResponseWriter, r *http.Request, f service.File, name string, onFirstByte func(),
 ) error {
 	header, tag := w.Header(), `"`+f.Digest().String()+`"`
-	header.Set("Content-Type", contentType)
+	header.Set("Content-Type", fileType(name))
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-cache")
 	header.Set("ETag", tag)

@@ -135,7 +135,9 @@ var toldTools = toolFuncs{
 		}
 		return pannier.ToolResult{
 			Name: r.Name, CallID: r.CallID, Kind: pannier.RuntimeShell, ExitCode: new(3), Output: string(r.Arguments), Structured: json.RawMessage(`{"a":1}`), DurationMS: 4,
-			Proxy: &pannier.ToolProxy{Tool: "read_file", Arguments: json.RawMessage("{}")}, Error: &pannier.ToolError{Code: pannier.ToolFailed, Message: "m", Hint: "h"},
+			Network: []pannier.ToolHost{{Host: "api.example:443", Requests: 1, Refused: pannier.HostRefusedOff}}, ArtifactsLeftOut: map[string]int{pannier.ArtifactLink: 1},
+			Artifacts: []pannier.Artifact{{Name: "sub/a.json", Bytes: 2, Digest: pannier.DigestOf([]byte("{}")), MediaType: "application/json"}},
+			Proxy:     &pannier.ToolProxy{Tool: "read_file", Arguments: json.RawMessage("{}")}, Error: &pannier.ToolError{Code: pannier.ToolFailed, Message: "m", Hint: "h"},
 		}, nil
 	},
 }
@@ -178,6 +180,13 @@ func (toolFuncs) Permission(_ context.Context, s *pannier.Skill) (pannier.ToolPe
 }
 
 func (toolFuncs) Cancel(_, id string) bool { return id == "c1" }
+
+func (toolFuncs) Artifact(_ context.Context, _, id, name string) (pannier.Artifact, io.WriterTo, error) {
+	if id != "c1" || name != "sub/a.json" {
+		return pannier.Artifact{}, nil, &pannier.Refusal{Code: pannier.ToolArtifactMissing, Message: "m", Hint: "h"}
+	}
+	return pannier.Artifact{Name: name, Bytes: 2, Digest: pannier.DigestOf([]byte("{}")), MediaType: "application/json"}, strings.NewReader("{}"), nil
+}
 
 func (toolFuncs) Register(string, string, func(context.Context, json.RawMessage) (pannier.ToolResult, error)) (func(), error) {
 	return func() {}, nil
@@ -347,34 +356,35 @@ func requestsTo(pattern string) []exchange {
 
 // asked are requests to routes, to each at least one that succeeds and one that is refused, where it can be.
 var asked = map[string][]exchange{
-	"GET /v1/skills":                        {{"/v1/skills?include=problems,policy,health", "", "", 200}, {"/v1/skills", "", "", 200}, {"/v1/skills?limit=2&q=o", "", "", 200}, {"/v1/skills?state=no", "", "", 400}},
-	"GET /v1/skills/{slug}":                 {{"/v1/skills/alpha", "", "", 200}, {"/v1/skills/gamma", "", "", 200}, {"/v1/skills/omega?path=extra/omega", "", "", 200}, {"/v1/skills/no", "", "", 404}},
-	"GET /v1/skills/{slug}/versions":        {{"/v1/skills/alpha/versions", "", "", 200}, {"/v1/skills/omega/versions?path=extra/omega", "", "", 200}, {"/v1/skills/no/versions", "", "", 404}},
-	"GET /v1/skills/{slug}/diff":            {{"/v1/skills/alpha/diff", "", "", 200}, {"/v1/skills/no/diff", "", "", 404}},
-	"GET /v1/skills/{slug}/content":         {{"/v1/skills/alpha/content?expand=1", "", "", 200}, {"/v1/skills/alpha/content", "", "text/markdown", 200}, {"/v1/skills/beta/content", "", "", 409}},
-	"GET /v1/skills/{slug}/files/{path...}": {{"/v1/skills/alpha/files/refs/a.html", "", "", 200}, {"/v1/skills/alpha/files/no", "", "", 404}},
-	"POST /v1/skills":                       {{"/v1/skills?file_name=a.tgz&allow_missing=1", "x", "", 415}, {"/v1/skills?dry_run=no!", "x", "", 400}},
-	"PUT /v1/skills/{slug}":                 {{"/v1/skills/alpha", "x", "", 415}, {"/v1/skills/alpha?expected_fingerprint=x", "x", "", 400}},
-	"DELETE /v1/skills/{slug}":              {{"/v1/skills/alpha?dry_run=1", "", "", 200}, {"/v1/skills/no", "", "", 404}},
-	"POST /v1/skills/{slug}/rollback":       {{"/v1/skills/alpha/rollback", "", "", 200}, {"/v1/skills/no/rollback", "", "", 404}},
-	"POST /v1/promotions":                   {{"/v1/promotions", `{"promote_to_skill":true,"repetition_signal":{"count":3},"summary":"s"}`, "", 200}, {"/v1/promotions", "{}", "", 400}},
-	"POST /v1/skills/{slug}/scan":           {{"/v1/skills/alpha/scan", "", "", 200}, {"/v1/skills/no/scan", "", "", 404}},
-	"GET /v1/prompt":                        {{"/v1/prompt", "", "", 200}, {"/v1/prompt?max_chars=9", "", "application/json", 200}, {"/v1/prompt?format=no", "", "", 400}},
-	"POST /v1/prompt":                       {{"/v1/prompt", "{}", "", 200}, {"/v1/prompt", `{"text":"$alpha","limits":{"max_chars":0}}`, "application/json", 200}, {"/v1/prompt?dry_run=1", "{}", "", 200}, {"/v1/prompt", "[]", "", 400}},
-	"POST /v1/find":                         {{"/v1/find", `{"text":"alpha","limit":2}`, "", 200}, {"/v1/find", `{"text":" "}`, "", 400}, {"/v1/find", `{"text":"a","limit":101}`, "", 400}},
-	"POST /v1/resolve":                      {{"/v1/resolve", `{"text":"/skill:alpha now, $beta","capabilities":[{"id":"1","slug":"no"}]}`, "", 200}, {"/v1/resolve", `{"no":1}`, "", 400}},
-	"POST /v1/commands/{name}":              {{"/v1/commands/alpha", `{"args":"now"}`, "", 200}, {"/v1/commands/alpha", "", "", 200}, {"/v1/commands/no", "", "", 404}},
-	"POST /v1/health/acknowledge":           {{"/v1/health/acknowledge", `{"condition":"state_lost"}`, "", 200}, {"/v1/health/acknowledge", `{"code":1}`, "", 400}},
-	"POST /v1/tools/{name}":                 {{"/v1/tools/skill.alpha.run", `{"arguments":{"a":1},"call_id":"c1"}`, "", 200}, {"/v1/tools/skill.alpha.run", "", "", 200}, {"/v1/tools/skill.alpha.run", "", "text/event-stream", 200}, {"/v1/tools/skill.no.no", "", "", 404}, {"/v1/tools/skill.alpha.run", `{"args":{}}`, "", 400}},
-	"DELETE /v1/tools/calls/{id}":           {{"/v1/tools/calls/c1", "", "", 200}, {"/v1/tools/calls/c2", "", "", 404}},
-	"POST /v1/rescan":                       {{"/v1/rescan?wait=1", "", "", 200}, {"/v1/rescan?wait=no", "", "", 400}},
-	"PUT /v1/environment":                   {{"/v1/environment", `{"os":"linux","arch":"arm64","bins":["git"],"env":[],"config":[],"mcp":[]}`, "", 200}, {"/v1/environment", `{"no":1}`, "", 400}},
-	"PUT /v1/policy/{slug}":                 {{"/v1/policy/alpha?source_kind=workspace", `{"enabled":false,"allow_implicit_invocation":null}`, "", 200}, {"/v1/policy/alpha", `{"enabled":1}`, "", 400}},
-	"GET /v1/audit":                         {{"/v1/audit?slug=a&limit=1", "", "", 200}, {"/v1/audit?limit=0", "", "", 400}},
-	"GET /v1/events":                        {{"/v1/events?follow=0", "", "", 200}, {"/v1/events?types=no", "", "", 400}},
-	"GET /v1/rpc":                           {{"/v1/rpc", "", "", 426}},
-	"GET /v1/runner":                        {{"/v1/runner", "", "", 403}},
-	"POST /v1/tickets":                      {{"/v1/tickets", "", "", 200}, {"/v1/tickets?x=1", "", "", 400}},
+	"GET /v1/skills":                               {{"/v1/skills?include=problems,policy,health", "", "", 200}, {"/v1/skills", "", "", 200}, {"/v1/skills?limit=2&q=o", "", "", 200}, {"/v1/skills?state=no", "", "", 400}},
+	"GET /v1/skills/{slug}":                        {{"/v1/skills/alpha", "", "", 200}, {"/v1/skills/gamma", "", "", 200}, {"/v1/skills/omega?path=extra/omega", "", "", 200}, {"/v1/skills/no", "", "", 404}},
+	"GET /v1/skills/{slug}/versions":               {{"/v1/skills/alpha/versions", "", "", 200}, {"/v1/skills/omega/versions?path=extra/omega", "", "", 200}, {"/v1/skills/no/versions", "", "", 404}},
+	"GET /v1/skills/{slug}/diff":                   {{"/v1/skills/alpha/diff", "", "", 200}, {"/v1/skills/no/diff", "", "", 404}},
+	"GET /v1/skills/{slug}/content":                {{"/v1/skills/alpha/content?expand=1", "", "", 200}, {"/v1/skills/alpha/content", "", "text/markdown", 200}, {"/v1/skills/beta/content", "", "", 409}},
+	"GET /v1/skills/{slug}/files/{path...}":        {{"/v1/skills/alpha/files/refs/a.html", "", "", 200}, {"/v1/skills/alpha/files/no", "", "", 404}},
+	"POST /v1/skills":                              {{"/v1/skills?file_name=a.tgz&allow_missing=1", "x", "", 415}, {"/v1/skills?dry_run=no!", "x", "", 400}},
+	"PUT /v1/skills/{slug}":                        {{"/v1/skills/alpha", "x", "", 415}, {"/v1/skills/alpha?expected_fingerprint=x", "x", "", 400}},
+	"DELETE /v1/skills/{slug}":                     {{"/v1/skills/alpha?dry_run=1", "", "", 200}, {"/v1/skills/no", "", "", 404}},
+	"POST /v1/skills/{slug}/rollback":              {{"/v1/skills/alpha/rollback", "", "", 200}, {"/v1/skills/no/rollback", "", "", 404}},
+	"POST /v1/promotions":                          {{"/v1/promotions", `{"promote_to_skill":true,"repetition_signal":{"count":3},"summary":"s"}`, "", 200}, {"/v1/promotions", "{}", "", 400}},
+	"POST /v1/skills/{slug}/scan":                  {{"/v1/skills/alpha/scan", "", "", 200}, {"/v1/skills/no/scan", "", "", 404}},
+	"GET /v1/prompt":                               {{"/v1/prompt", "", "", 200}, {"/v1/prompt?max_chars=9", "", "application/json", 200}, {"/v1/prompt?format=no", "", "", 400}},
+	"POST /v1/prompt":                              {{"/v1/prompt", "{}", "", 200}, {"/v1/prompt", `{"text":"$alpha","limits":{"max_chars":0}}`, "application/json", 200}, {"/v1/prompt?dry_run=1", "{}", "", 200}, {"/v1/prompt", "[]", "", 400}},
+	"POST /v1/find":                                {{"/v1/find", `{"text":"alpha","limit":2}`, "", 200}, {"/v1/find", `{"text":" "}`, "", 400}, {"/v1/find", `{"text":"a","limit":101}`, "", 400}},
+	"POST /v1/resolve":                             {{"/v1/resolve", `{"text":"/skill:alpha now, $beta","capabilities":[{"id":"1","slug":"no"}]}`, "", 200}, {"/v1/resolve", `{"no":1}`, "", 400}},
+	"POST /v1/commands/{name}":                     {{"/v1/commands/alpha", `{"args":"now"}`, "", 200}, {"/v1/commands/alpha", "", "", 200}, {"/v1/commands/no", "", "", 404}},
+	"POST /v1/health/acknowledge":                  {{"/v1/health/acknowledge", `{"condition":"state_lost"}`, "", 200}, {"/v1/health/acknowledge", `{"code":1}`, "", 400}},
+	"POST /v1/tools/{name}":                        {{"/v1/tools/skill.alpha.run", `{"arguments":{"a":1},"call_id":"c1"}`, "", 200}, {"/v1/tools/skill.alpha.run", "", "", 200}, {"/v1/tools/skill.alpha.run", "", "text/event-stream", 200}, {"/v1/tools/skill.no.no", "", "", 404}, {"/v1/tools/skill.alpha.run", `{"args":{}}`, "", 400}},
+	"GET /v1/tools/calls/{id}/artifacts/{name...}": {{"/v1/tools/calls/c1/artifacts/sub/a.json", "", "", 200}, {"/v1/tools/calls/c2/artifacts/sub/a.json", "", "", 404}},
+	"DELETE /v1/tools/calls/{id}":                  {{"/v1/tools/calls/c1", "", "", 200}, {"/v1/tools/calls/c2", "", "", 404}},
+	"POST /v1/rescan":                              {{"/v1/rescan?wait=1", "", "", 200}, {"/v1/rescan?wait=no", "", "", 400}},
+	"PUT /v1/environment":                          {{"/v1/environment", `{"os":"linux","arch":"arm64","bins":["git"],"env":[],"config":[],"mcp":[]}`, "", 200}, {"/v1/environment", `{"no":1}`, "", 400}},
+	"PUT /v1/policy/{slug}":                        {{"/v1/policy/alpha?source_kind=workspace", `{"enabled":false,"allow_implicit_invocation":null}`, "", 200}, {"/v1/policy/alpha", `{"enabled":1}`, "", 400}},
+	"GET /v1/audit":                                {{"/v1/audit?slug=a&limit=1", "", "", 200}, {"/v1/audit?limit=0", "", "", 400}},
+	"GET /v1/events":                               {{"/v1/events?follow=0", "", "", 200}, {"/v1/events?types=no", "", "", 400}},
+	"GET /v1/rpc":                                  {{"/v1/rpc", "", "", 426}},
+	"GET /v1/runner":                               {{"/v1/runner", "", "", 403}},
+	"POST /v1/tickets":                             {{"/v1/tickets", "", "", 200}, {"/v1/tickets?x=1", "", "", 400}},
 	"POST /v1/rpc": {
 		{"/v1/rpc", `{"jsonrpc":"2.0","id":1,"method":"skills/list"}`, "", 200},
 		{"/v1/rpc", `[{"jsonrpc":"2.0","id":"a","method":"no"}]`, "", 200},

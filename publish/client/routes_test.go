@@ -78,6 +78,10 @@ var calls = map[string]func(*testing.T, *client.Client) error{
 		_, err := c.CallTool(t.Context(), "skill.a.b", pannier.ToolCall{CallID: "c"})
 		return err
 	},
+	"GET /v1/tools/calls/{id}/artifacts/{name...}": func(t *testing.T, c *client.Client) error {
+		_, _, err := c.Artifact(t.Context(), "c", "sub/a b.json")
+		return err
+	},
 	"DELETE /v1/tools/calls/{id}": func(t *testing.T, c *client.Client) error { return c.CancelTool(t.Context(), "c") },
 	"POST /v1/health/acknowledge": func(t *testing.T, c *client.Client) error {
 		_, err := c.Acknowledge(t.Context(), "state_lost")

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -54,8 +53,11 @@ func fileIn(m pannier.Manifest, path string) (pannier.ManifestFile, bool) {
 	return pannier.ManifestFile{}, false
 }
 
-// readResource answers with one file of a skill.
+// readResource answers with one file of a skill, or one that a call left.
 func (s *Server) readResource(ctx context.Context, uri string) (sdk.Result, error) {
+	if s.SkillTools && strings.HasPrefix(uri, artifactScheme) {
+		return s.readArtifact(ctx, uri)
+	}
 	contents := &sdk.ResourceContents{URI: uri}
 	err := s.fresh(ctx, func(v *view) error {
 		e, name, inside, err := s.locate(v, uri)
@@ -67,17 +69,64 @@ func (s *Server) readResource(ctx context.Context, uri string) (sdk.Result, erro
 				"resources/directory/read lists its files")
 		}
 		text, err := s.readFile(ctx, e, name, maxResourceBytes, service.Agent)
-		contents.Text, contents.Blob, contents.MIMEType = "", nil, mimeType(name)
-		if len(text) > 0 && utf8.Valid(text) {
-			contents.Text = string(text)
-		} else { // an empty text would be left out
-			contents.Blob = append([]byte{}, text...)
-		}
+		fill(contents, name, text)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	result := &readResult{Contents: []*sdk.ResourceContents{contents}}
+	result.page = newPage(ctx)
+	return result, nil
+}
+
+// fill sets what a resource has of a file.
+func fill(contents *sdk.ResourceContents, name string, text []byte) {
+	contents.Text, contents.Blob, contents.MIMEType = "", nil, mimeType(name)
+	if len(text) > 0 && utf8.Valid(text) {
+		contents.Text = string(text)
+	} else { // an empty text would be left out
+		contents.Blob = append([]byte{}, text...)
+	}
+}
+
+// readArtifact answers with a file that a call left, to hosts that may call tools.
+func (s *Server) readArtifact(ctx context.Context, uri string) (sdk.Result, error) {
+	client := withCaller(ctx)
+	if err := s.Service.Require(client, service.Request{Name: "resources/read of an artifact"}, service.ScopeCall); err != nil {
+		return nil, err
+	}
+	parts, err := parseURI(uri, artifactScheme)
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) < 3 || parts[1] != "artifacts" {
+		return nil, refuse(pannier.ToolArtifactMissing, fmt.Sprintf("no artifact at %.100q", uri), "use a resource link in the result of a tool")
+	}
+	name := strings.Join(parts[2:], "/")
+	f, err := s.Service.OpenArtifact(client, parts[0], name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if f.Size() > maxResourceBytes {
+		return nil, refuse(string(pannier.FileTooLarge), fmt.Sprintf("%.200q has more than %d bytes", name, maxResourceBytes),
+			"get it with GET /v1/tools/calls/{id}/artifacts/{name}")
+	}
+	if f.Size() > largeRead {
+		release, err := s.answers.holdPlace(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+	}
+	var text bytes.Buffer
+	text.Grow(int(f.Size()))
+	if _, err := f.WriteTo(&text); err != nil {
+		return nil, err
+	}
+	contents := &sdk.ResourceContents{URI: uri}
+	fill(contents, name, text.Bytes())
 	result := &readResult{Contents: []*sdk.ResourceContents{contents}}
 	result.page = newPage(ctx)
 	return result, nil
@@ -231,7 +280,7 @@ func childrenOf(e *pannier.Entry, files []pannier.ManifestFile, dir string) (chi
 		}
 		seen[name] = true
 		child := &sdk.Resource{URI: fileURI(e, prefix+name), Name: name, MIMEType: directoryType}
-		if _, err := parseURI(child.URI); err != nil { // no host can read it
+		if _, err := parseURI(child.URI, scheme); err != nil { // no host can read it
 			continue
 		}
 		if !deeper {
@@ -243,22 +292,8 @@ func childrenOf(e *pannier.Entry, files []pannier.ManifestFile, dir string) (chi
 	return children
 }
 
-// mimeTypes are by the ending of a name. Files with any other are text if they are UTF-8.
-var mimeTypes = map[string]string{
-	".md": markdownType, ".markdown": markdownType, ".html": "text/html", ".css": "text/css", ".csv": "text/csv",
-	".xml": "application/xml", ".js": "text/javascript", ".json": "application/json",
-	".yaml": "application/yaml", ".yml": "application/yaml", ".pdf": "application/pdf",
-	".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
-	".webp": "image/webp", ".ttf": "font/ttf", ".woff2": "font/woff2",
-	".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-	".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-	".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-	".zip":  "application/zip", ".gz": "application/gzip",
-	".bin": bytesType, ".so": bytesType, ".pyc": bytesType,
-}
-
 func mimeType(name string) string {
-	return cmp.Or(mimeTypes[strings.ToLower(path.Ext(name))], "text/plain")
+	return cmp.Or(pannier.MediaType(name), "text/plain")
 }
 
 // The SDK announces the change of a list when an entry is replaced. Nothing else is of use in the entries: lists and

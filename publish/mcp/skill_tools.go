@@ -145,6 +145,9 @@ func shownResult(result pannier.ToolResult) *callResult {
 	if result.Output != "" || len(shown.Content) == 0 {
 		shown.Content = append(shown.Content, &sdk.TextContent{Text: result.Output})
 	}
+	for _, a := range result.Artifacts {
+		shown.Content = append(shown.Content, &sdk.ResourceLink{URI: artifactURI(result.CallID, a.Name), Name: a.Name, MIMEType: a.MediaType, Size: &a.Bytes})
+	}
 	if bytes.HasPrefix(result.Structured, []byte("{")) {
 		shown.StructuredContent = result.Structured
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -46,6 +47,17 @@ func (*toolShop) Permission(context.Context, *pannier.Skill) (pannier.ToolPermis
 }
 
 func (*toolShop) Cancel(string, string) bool { return false }
+
+func (*toolShop) Artifact(_ context.Context, _, id, name string) (pannier.Artifact, io.WriterTo, error) {
+	text := strings.Repeat("x", 7)
+	if name == "large" {
+		text = strings.Repeat("x", 17<<20)
+	}
+	if id != "c 1" {
+		return pannier.Artifact{}, nil, &pannier.Refusal{Code: pannier.ToolArtifactMissing, Message: "m", Hint: "h"}
+	}
+	return pannier.Artifact{Name: name, Bytes: int64(len(text)), Digest: pannier.DigestOf([]byte(text))}, strings.NewReader(text), nil
+}
 
 func (*toolShop) Register(string, string, func(context.Context, json.RawMessage) (pannier.ToolResult, error)) (func(), error) {
 	return func() {}, nil
@@ -232,5 +244,42 @@ func TestSkillToolsChange(t *testing.T) {
 	<-changed
 	if got := toolNames(t, host); len(got) != 2 {
 		t.Errorf("tools %q", got)
+	}
+}
+
+// TestArtifacts are links in the result of a call, which hosts that may call read as resources.
+func TestArtifacts(t *testing.T) {
+	s := newToolShop(t, "skill.a.run")
+	s.carry = func(context.Context, pannier.ToolRequest) (pannier.ToolResult, error) {
+		return pannier.ToolResult{OK: true, CallID: "c 1", Artifacts: []pannier.Artifact{{Name: "sub/a?b.csv", Bytes: 7, MediaType: "text/csv"}}}, nil
+	}
+	client := s.serve(t)
+	for _, version := range []string{stateless, withSessions} {
+		host := connect(t, client, version, nil)
+		result, err := host.CallTool(t.Context(), &sdk.CallToolParams{Name: "skill__a__run"})
+		if err != nil || len(result.Content) == 0 {
+			t.Fatalf("%s: %+v, %v", version, result, err)
+		}
+		link, ok := result.Content[len(result.Content)-1].(*sdk.ResourceLink)
+		if !ok || link.Name != "sub/a?b.csv" || link.MIMEType != "text/csv" || *link.Size != 7 {
+			t.Fatalf("%s: %+v", version, result.Content)
+		}
+		read, err := host.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: link.URI})
+		if err != nil || read.Contents[0].Text != "xxxxxxx" || read.Contents[0].URI != link.URI || read.Contents[0].MIMEType != "text/csv" {
+			t.Errorf("%s: %s: %+v, %v", version, link.URI, read, err)
+		}
+		for uri, want := range map[string]string{
+			"pannier://calls/c%201/artifacts/large": "more than", "pannier://calls/other/artifacts/a": "m", "pannier://calls/c%201": "no artifact", "pannier://calls/c%201/artifacts/../a": "dot part",
+		} {
+			if _, err := host.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %s: %v", version, uri, err)
+			}
+		}
+	}
+	s.shop.mu.Lock()
+	s.caller = service.Caller{UID: 12345}
+	s.shop.mu.Unlock()
+	if _, err := connect(t, client, stateless, nil).ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "pannier://calls/c%201/artifacts/a"}); err == nil || !strings.Contains(err.Error(), "may not call") {
+		t.Errorf("a host that may not call: %v", err)
 	}
 }

@@ -155,7 +155,7 @@ func (s *Server) entry(ctx context.Context, e *pannier.Entry, maxAge time.Durati
 		files := make([]skillFile, 0, len(m.Files))
 		for _, f := range m.Files {
 			uri := fileURI(e, f.Path)
-			if _, err := parseURI(uri); err != nil { // a newline in its name, for example: no host can read it
+			if _, err := parseURI(uri, scheme); err != nil { // a newline in its name, for example: no host can read it
 				continue
 			}
 			files = append(files, skillFile{uri, f.Digest.String(), f.Size})

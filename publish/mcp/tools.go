@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path"
 	"strings"
 	"unicode/utf8"
 
@@ -209,7 +208,7 @@ func (s *Server) readToolFile(ctx context.Context, v *view, a toolArguments) (*c
 		}
 		content = &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{
 			URI:      fileURI(e, name),
-			MIMEType: cmp.Or(mimeTypes[strings.ToLower(path.Ext(name))], bytesType), Blob: text,
+			MIMEType: cmp.Or(pannier.MediaType(name), bytesType), Blob: text,
 		}}
 		return nil
 	})

@@ -16,6 +16,18 @@ const (
 	maxURIBytes = 4096
 )
 
+// artifactScheme begins the URI of a file that a call left.
+const artifactScheme = "pannier://calls/"
+
+// artifactURI returns the URI of a file that a call left.
+func artifactURI(callID, name string) string {
+	parts := strings.Split(name, "/")
+	for i := range parts {
+		parts[i] = url.PathEscape(parts[i])
+	}
+	return artifactScheme + url.PathEscape(callID) + "/artifacts/" + strings.Join(parts, "/")
+}
+
 // rootURI returns the URI of the directory of a skill. Its last part is the name, as SEP-2640 asks; the first one is
 // the slug, which no two usable skills share.
 func rootURI(e *pannier.Entry) string {
@@ -35,8 +47,8 @@ func fileURI(e *pannier.Entry, path string) string {
 	return uri.String()
 }
 
-// parseURI returns the decoded parts of a skill URI.
-func parseURI(uri string) ([]string, error) {
+// parseURI returns the decoded parts of a URI after its beginning.
+func parseURI(uri, scheme string) ([]string, error) {
 	switch {
 	case len(uri) > maxURIBytes:
 		return nil, refuse("uri_too_long", fmt.Sprintf("the URI has more than %d bytes", maxURIBytes),
@@ -70,7 +82,7 @@ func parseURI(uri string) ([]string, error) {
 // locate returns the skill that a URI points into and the path below its directory, empty for the directory itself.
 // inside is false for the directory above that of a skill whose name is not its slug.
 func (s *Server) locate(v *view, uri string) (e *pannier.Entry, path string, inside bool, err error) {
-	parts, err := parseURI(uri)
+	parts, err := parseURI(uri, scheme)
 	if err != nil {
 		return nil, "", false, err
 	}

@@ -111,7 +111,7 @@ func (c *call) environment() []string {
 	env := []string{
 		"PATH=" + c.e.path(), "HOME=" + c.path("scratch/home"), "TMPDIR=" + c.path("scratch/tmp"), "LANG=C.UTF-8", "TERM=dumb", "NO_COLOR=1",
 		"PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "PANNIER_ARGUMENTS=" + c.path("arguments.json"), "PANNIER_SKILL_DIR=" + c.skill,
-		"PANNIER_CALL_ID=" + c.job.ID,
+		"PANNIER_CALL_ID=" + c.job.ID, "PANNIER_ARTIFACTS=" + c.path("scratch/work"),
 	}
 	switch c.job.Kind {
 	case pannier.RuntimePython:
@@ -147,7 +147,7 @@ func isReserved(name string) bool {
 func (c *call) finish(ctx context.Context, exit sandbox.Exit, result *pannier.ToolResult) *pannier.ToolError {
 	switch {
 	case exit.ScratchFull:
-		return toolError(pannier.ToolOutputLimit, "the tool wrote more files than it may, and was ended", "make the tool write less below HOME and TMPDIR")
+		return toolError(pannier.ToolOutputLimit, "the tool wrote more files than it may, and was ended", "make the tool write less below HOME, TMPDIR and PANNIER_ARTIFACTS")
 	case exit.TimedOut, errors.Is(context.Cause(ctx), errTimedOut) && exit.Canceled:
 		result.TimedOut = true
 		return toolError(pannier.ToolTimedOut, fmt.Sprintf("the tool was ended after %v", cmp.Or(c.job.Timeout, defaultTimeout)), "make the tool do less in one call, or raise tools.timeout")
@@ -183,7 +183,7 @@ func (c *call) functionResult(result *pannier.ToolResult) *pannier.ToolError {
 	case err != nil || !json.Valid(raw):
 		if int64(len(raw)) > bound {
 			result.Truncated = true
-			return toolError(pannier.ToolOutputLimit, fmt.Sprintf("the function returned more than %d bytes", bound), "return less, or write a file in the project directory")
+			return toolError(pannier.ToolOutputLimit, fmt.Sprintf("the function returned more than %d bytes", bound), "return less, or write a file below PANNIER_ARTIFACTS")
 		}
 		return toolError(pannier.ToolFailed, "the result of the function cannot be read", "return values of JSON")
 	}

@@ -3,6 +3,7 @@
 //
 //	DIR/pannier-tools-*/skills/  copies of skills, read-only, by manifest
 //	DIR/pannier-tools-*/calls/   a directory for each call, with HOME and TMPDIR of the tool, removed afterwards unless it is as before
+//	DIR/pannier-tools-*/artifacts/  files that calls have left
 package execute
 
 import (
@@ -57,6 +58,7 @@ type Executor struct {
 	copies  *copies
 	dirs    callDirs
 	support sandbox.Report
+	left    artifacts
 	driver  string                  // path of the driver of Python functions
 	exposed string                  // why tools are refused since the start; empty if they are not
 	version atomic.Pointer[version] // of Node.js
@@ -82,6 +84,7 @@ func New(o Options) (*Executor, error) {
 		return nil, err
 	}
 	e := &Executor{Options: o, place: place, copies: newCopies(place.path("skills")), support: sandbox.Support(), driver: place.path("driver.py")}
+	e.left.dir = place.path("artifacts")
 	e.exposed = exposed(o.Private...)
 	e.ctx, e.close = context.WithCancel(context.Background())
 	if err := os.WriteFile(e.driver, driver, 0o444); err != nil {
@@ -100,6 +103,7 @@ func (e *Executor) Close() {
 	e.ended.Wait()
 	e.dirs.close()
 	sandbox.Release()
+	e.left.close()
 	e.place.remove()
 }
 
@@ -121,6 +125,11 @@ func (e *Executor) Report() pannier.RunnerReport {
 		Level: s.Level, Landlock: s.Landlock, Seccomp: s.Seccomp, Namespaces: s.Namespaces, Loopback: s.Loopback, Missing: s.Missing,
 		Exposed: e.exposed, Python: python, Running: int(e.running.Load()), MaxCalls: e.MaxCalls,
 	}
+}
+
+// Artifact returns a part of a file that a call left; see the interface of package tools.
+func (e *Executor) Artifact(_ context.Context, call, name string, offset int64) ([]byte, error) {
+	return e.left.read(call, name, offset)
 }
 
 // Run carries a call out; see the interface of package tools.
@@ -180,6 +189,9 @@ func (e *Executor) run(ctx context.Context, job *pannier.ToolJob, out func([]byt
 	}
 	failed = c.finish(limited, exit, result)
 	c.addNetwork(result, failed)
+	if ctx.Err() == nil && !exit.ScratchFull {
+		result.Artifacts, result.ArtifactsLeftOut = e.left.keep(ctx, job.ID, c.path("scratch/work"), c.mask)
+	}
 	return failed
 }
 

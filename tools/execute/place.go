@@ -53,6 +53,9 @@ func newPlace(parent string, mode fs.FileMode) (*place, error) {
 		}
 	}
 	if err == nil {
+		err = os.Mkdir(p.path("artifacts"), 0o700)
+	}
+	if err == nil {
 		err = os.Chmod(dir, mode)
 	}
 	if err != nil {
@@ -103,7 +106,7 @@ func removeStale(parent string) {
 
 // removePlace removes a private directory, the lock last: without it, the next process would not remove what is left.
 func removePlace(dir string) {
-	for _, sub := range []string{"calls", "skills"} {
+	for _, sub := range []string{"calls", "artifacts", "skills"} {
 		removeTree(filepath.Join(dir, sub))
 	}
 	removeTree(dir)

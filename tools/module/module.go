@@ -153,6 +153,11 @@ func (q requests) Run(ctx context.Context, job pannier.ToolJob, _ func([]byte)) 
 	}), nil
 }
 
+// Artifact implements [tools.Runner]. No request leaves files.
+func (q requests) Artifact(context.Context, string, string, int64) ([]byte, error) {
+	return nil, &pannier.ToolError{Code: pannier.ToolArtifactMissing, Message: "an http tool leaves no artifacts", Hint: "use its output"}
+}
+
 // Report implements [tools.Runner].
 func (q requests) Report() pannier.RunnerReport { return pannier.RunnerReport{Connected: true} }
 

@@ -51,6 +51,20 @@ func Routes() []api.Route {
 			Serve: call,
 		},
 		{
+			Pattern: "GET /v1/tools/calls/{id}/artifacts/{name...}", Scope: service.ScopeCall,
+			Texts: []string{"text/plain", "application/octet-stream"},
+			ID:    "getArtifact", Tag: "tools",
+			Summary: "A file that a call left, byte for byte, for an hour; its ETag is its digest.",
+			Serve: func(h *api.Handler, w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
+				name := r.PathValue("name")
+				f, err := h.Service.OpenArtifact(r.Context(), r.PathValue("id"), name)
+				if err != nil {
+					return err
+				}
+				return h.WriteFile(w, r, f, name, func() {})
+			},
+		},
+		{
 			Pattern: "DELETE /v1/tools/calls/{id}", Scope: service.ScopeCall, Answer: pannier.CanceledToolCall{},
 			ID: "cancelToolCall", Tag: "tools", Summary: "Cancels a call of the same client.",
 			Serve: func(h *api.Handler, w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {

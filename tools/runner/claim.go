@@ -3,6 +3,7 @@ package runner
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"pannier"
@@ -40,6 +41,7 @@ func cleanResult(job *pannier.ToolJob, claimed *pannier.ToolResult) pannier.Tool
 	if int64(len(claimed.Structured)) <= outputOf(job) && json.Valid(claimed.Structured) {
 		result.Structured = claimed.Structured
 	}
+	result.Artifacts, result.ArtifactsLeftOut = cleanArtifacts(claimed)
 	for _, h := range claimed.Network[:min(len(claimed.Network), pannier.MaxToolHosts)] {
 		result.Network = append(result.Network, pannier.ToolHost{Host: cleanText(h.Host), Requests: max(0, h.Requests), Refused: cleanText(h.Refused)})
 	}
@@ -53,6 +55,27 @@ func cleanResult(job *pannier.ToolJob, claimed *pannier.ToolResult) pannier.Tool
 		result.OK = true
 	}
 	return result
+}
+
+// cleanArtifacts returns the artifacts that a result claims, without those that a sidecar could not hand on.
+func cleanArtifacts(claimed *pannier.ToolResult) (artifacts []pannier.Artifact, leftOut map[string]int) {
+	var bytes int64
+	for _, a := range claimed.Artifacts[:min(len(claimed.Artifacts), pannier.MaxArtifacts)] {
+		bytes += max(0, a.Bytes)
+		same := func(b pannier.Artifact) bool { return a.Name == b.Name }
+		if pannier.IsArtifactName(a.Name) && a.Bytes >= 0 && bytes <= pannier.MaxArtifactBytes && !slices.ContainsFunc(artifacts, same) {
+			artifacts = append(artifacts, a)
+		}
+	}
+	for _, reason := range pannier.ArtifactReasons() {
+		if n := claimed.ArtifactsLeftOut[reason]; n > 0 {
+			if leftOut == nil {
+				leftOut = map[string]int{}
+			}
+			leftOut[reason] = n
+		}
+	}
+	return artifacts, leftOut
 }
 
 func cleanText(text string) string {

@@ -23,6 +23,8 @@ const (
 	maxCalls = 256
 	// maxPieces bounds the pieces of output of a call that wait for its caller; further ones are left out, because the result has all.
 	maxPieces = 64
+	// maxReads bounds the parts of artifacts that are asked for at a time.
+	maxReads = 16
 	// endWait is how long a runner may take to end a call that has timed out or was canceled.
 	endWait = 20 * time.Second
 )
@@ -58,6 +60,7 @@ type connected struct {
 
 	mu    sync.Mutex
 	calls map[string]*call
+	reads map[string]chan message // each gets one part at most
 	last  uint64
 }
 
@@ -125,7 +128,7 @@ func greet(ctx context.Context, socket *websocket.Conn) (*connected, error) {
 		return nil, errors.New("the first message is not a hello")
 	}
 	socket.SetReadLimit(maxFrame)
-	return &connected{socket: socket, report: cleanReport(*m.Report), gone: make(chan struct{}), since: time.Now(), calls: map[string]*call{}}, nil
+	return &connected{socket: socket, report: cleanReport(*m.Report), gone: make(chan struct{}), since: time.Now(), calls: map[string]*call{}, reads: map[string]chan message{}}, nil
 }
 
 // serve receives what the runner sends. It never waits for a caller.
@@ -136,8 +139,13 @@ func (c *connected) serve(ctx context.Context) error {
 			return err
 		}
 		c.mu.Lock()
-		call := c.calls[m.ID]
+		call, part := c.calls[m.ID], c.reads[m.ID]
+		delete(c.reads, m.ID)
 		c.mu.Unlock()
+		if part != nil && m.Type == typePart {
+			part <- m
+			continue
+		}
 		if call == nil {
 			continue // its caller has left
 		}
@@ -199,6 +207,56 @@ func (h *Hub) Run(ctx context.Context, job pannier.ToolJob, out func(chunk []byt
 	result.DurationMS = time.Since(begun).Milliseconds()
 	return result, nil
 }
+
+// Artifact has the runner read a part of an artifact; see the interface of package tools.
+func (h *Hub) Artifact(ctx context.Context, call, name string, offset int64) ([]byte, error) {
+	c := h.current()
+	if c == nil {
+		return nil, &pannier.ToolError{Code: pannier.ToolNoRunner, Message: "no runner is connected", Hint: "start \"pannier runner\" in the agent's container, and call the tool again"}
+	}
+	part := make(chan message, 1)
+	c.mu.Lock()
+	c.last++
+	id := strconv.FormatUint(c.last, 10)
+	busy := len(c.reads) >= maxReads
+	if !busy {
+		c.reads[id] = part
+	}
+	c.mu.Unlock()
+	if busy {
+		return nil, &pannier.ToolError{Code: pannier.ToolBusy, Message: fmt.Sprintf("the runner reads %d artifacts", maxReads), Hint: "retry in a moment"}
+	}
+	defer func() {
+		c.mu.Lock()
+		delete(c.reads, id)
+		c.mu.Unlock()
+	}()
+	ctx, cancel := context.WithTimeout(ctx, endWait)
+	defer cancel()
+	text, err := encode(message{Type: typeRead, ID: id, Call: call, Name: name, Offset: offset})
+	if err == nil {
+		err = write(c.socket, text)
+	}
+	if err != nil {
+		return nil, errReadGone
+	}
+	select {
+	case m := <-part:
+		switch {
+		case m.Error != nil && m.Error.Code == pannier.ToolArtifactMissing:
+			return nil, &pannier.ToolError{Code: m.Error.Code, Message: cleanText(m.Error.Message), Hint: cleanText(m.Error.Hint)}
+		case m.Error != nil || len(m.Data) > pannier.MaxArtifactPart:
+			return nil, &pannier.ToolError{Code: pannier.ToolArtifactMissing, Message: "the runner cannot read this artifact", Hint: "look at the log of the runner"}
+		}
+		return m.Data, nil
+	case <-c.gone:
+		return nil, errReadGone
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+var errReadGone = &pannier.ToolError{Code: pannier.ToolRunnerGone, Message: "the runner has disconnected, and its artifacts are gone", Hint: "call the tool again when the runner is back"}
 
 // follow gives output on and returns the result of a call.
 func (c *connected) follow(ctx context.Context, id string, call *call, job *pannier.ToolJob, out func([]byte)) pannier.ToolResult {

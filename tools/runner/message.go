@@ -1,13 +1,15 @@
 // Package runner joins a sidecar with a runner in the agent's container, over a WebSocket of the sidecar's unix socket.
 //
-// Each message is a JSON object in a text frame. The runner begins with "hello"; then the sidecar sends "call" and "cancel", the
-// runner "output" and "result":
+// Each message is a JSON object in a text frame. The runner begins with "hello"; then the sidecar sends "call", "cancel" and
+// "read", the runner "output", "result" and "part":
 //
 //	hello   report
 //	call    id, job, workspace
 //	cancel  id
 //	output  id, data
 //	result  id, result
+//	read    id, call, name, offset: a part of an artifact of a call
+//	part    id, data, error
 //
 // What a runner sends is a claim: [Hub] bounds it, cleans it, and takes nothing from it that the sidecar knows itself.
 package runner
@@ -41,6 +43,8 @@ const (
 	typeCancel = "cancel"
 	typeOutput = "output"
 	typeResult = "result"
+	typeRead   = "read"
+	typePart   = "part"
 )
 
 type message struct {
@@ -51,6 +55,10 @@ type message struct {
 	Workspace string                `json:"workspace,omitempty"` // that the directory of the skill is below, where it is
 	Data      []byte                `json:"data,omitempty"`
 	Result    *pannier.ToolResult   `json:"result,omitempty"`
+	Call      string                `json:"call,omitempty"` // the id of a job
+	Name      string                `json:"name,omitempty"`
+	Offset    int64                 `json:"offset,omitempty"`
+	Error     *pannier.ToolError    `json:"error,omitempty"`
 }
 
 // errTooLarge says that a message is larger than the peer accepts.

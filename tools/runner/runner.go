@@ -30,6 +30,7 @@ const (
 // Executor carries calls out.
 type Executor interface {
 	Run(ctx context.Context, job pannier.ToolJob, out func(chunk []byte)) (pannier.ToolResult, error)
+	Artifact(ctx context.Context, call, name string, offset int64) ([]byte, error)
 	Report() pannier.RunnerReport
 }
 
@@ -141,6 +142,8 @@ func (s *session) serve(ctx context.Context) error {
 		switch {
 		case m.Type == typeCall && m.Job != nil:
 			s.call(ctx, m)
+		case m.Type == typeRead:
+			s.ended.Go(func() { s.readArtifact(ctx, m) })
 		case m.Type == typeCancel:
 			s.mu.Lock()
 			cancel := s.cancels[m.ID]
@@ -177,6 +180,19 @@ func (s *session) call(connected context.Context, m message) {
 		}
 		s.send(message{Type: typeResult, ID: m.ID, Result: &result})
 	})
+}
+
+// readArtifact answers with a part of an artifact. The sidecar bounds how many it asks for at a time.
+func (s *session) readArtifact(ctx context.Context, m message) {
+	part := message{Type: typePart, ID: m.ID}
+	data, err := s.runner.Executor.Artifact(ctx, m.Call, m.Name, m.Offset)
+	if failed, ok := errors.AsType[*pannier.ToolError](err); ok {
+		part.Error = failed
+	} else if err != nil {
+		part.Error = &pannier.ToolError{Code: pannier.ToolFailed, Message: err.Error(), Hint: "look at the log of the runner"}
+	}
+	part.Data = data
+	s.send(part)
 }
 
 // send writes a message. Where that fails the connection has ended, which the reader notices.

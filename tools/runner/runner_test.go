@@ -1,9 +1,11 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -28,6 +30,18 @@ type fake func(ctx context.Context, job pannier.ToolJob, out func([]byte)) panni
 
 func (f fake) Run(ctx context.Context, job pannier.ToolJob, out func([]byte)) (pannier.ToolResult, error) {
 	return f(ctx, job, out), nil
+}
+
+// Artifact has one file of three bytes more than a part for the call "c".
+func (f fake) Artifact(_ context.Context, call, name string, offset int64) ([]byte, error) {
+	switch {
+	case name == "broken":
+		return nil, errors.New("input/output error")
+	case call != "c" || name != "file":
+		return nil, &pannier.ToolError{Code: pannier.ToolArtifactMissing, Message: "gone\x1b", Hint: "call again"}
+	}
+	file := bytes.Repeat([]byte("x"), pannier.MaxArtifactPart+3)
+	return file[min(offset, int64(len(file))):min(offset+pannier.MaxArtifactPart, int64(len(file)))], nil
 }
 
 func (f fake) Report() pannier.RunnerReport {
@@ -334,5 +348,64 @@ func TestCleanReport(t *testing.T) {
 	r := cleanReport(pannier.RunnerReport{Version: "1\x1b[31m\n" + strings.Repeat("x", 5000), Level: "total", Missing: slices.Repeat([]string{"a\x00"}, 100), MaxCalls: 1 << 30})
 	if len(r.Version) > 1100 || strings.ContainsAny(r.Version, "\x1b\n") || r.Level != "" || len(r.Missing) != maxSentences || r.Missing[0] != "a" || r.MaxCalls != maxCalls {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestArtifact reads a file of a runner in parts, and says what is wrong with others.
+func TestArtifact(t *testing.T) {
+	s := serve(t)
+	codeOf := func(err error) string {
+		if failed, ok := errors.AsType[*pannier.ToolError](err); ok {
+			return failed.Code
+		}
+		return fmt.Sprint(err)
+	}
+	if _, err := s.Artifact(t.Context(), "c", "file", 0); codeOf(err) != pannier.ToolNoRunner {
+		t.Errorf("without a runner: %v", err)
+	}
+	s.run(t, &Runner{Executor: fake(echo)})
+	for offset, want := range map[int64]int{0: pannier.MaxArtifactPart, pannier.MaxArtifactPart: 3, pannier.MaxArtifactPart + 3: 0} {
+		if part, err := s.Artifact(t.Context(), "c", "file", offset); err != nil || len(part) != want {
+			t.Errorf("from %d: %d bytes, %v", offset, len(part), err)
+		}
+	}
+	for _, name := range []string{"other", "broken"} {
+		if _, err := s.Artifact(t.Context(), "c", name, 0); codeOf(err) != pannier.ToolArtifactMissing || strings.Contains(err.Error(), "\x1b") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Artifact(canceled, "c", "file", 0); err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled: %v", err)
+	}
+	var readers sync.WaitGroup
+	for range 4 * maxReads {
+		readers.Go(func() {
+			if part, err := s.Artifact(t.Context(), "c", "file", 0); err == nil && len(part) != pannier.MaxArtifactPart || err != nil && codeOf(err) != pannier.ToolBusy {
+				t.Errorf("many at a time: %d bytes, %v", len(part), err)
+			}
+		})
+	}
+	readers.Wait()
+}
+
+// TestClaimedArtifacts are bounded, and have names that a sidecar can hand on.
+func TestClaimedArtifacts(t *testing.T) {
+	claimed := pannier.ToolResult{OK: true, ArtifactsLeftOut: map[string]int{pannier.ArtifactLink: 2, "\x1b[2J": 1, pannier.ArtifactName: -1}}
+	for _, name := range []string{"a", "a", "../b", "/etc/passwd", "c\x1b", "d"} {
+		claimed.Artifacts = append(claimed.Artifacts, pannier.Artifact{Name: name, Bytes: 1})
+	}
+	claimed.Artifacts = append(claimed.Artifacts, pannier.Artifact{Name: "negative", Bytes: -1}, pannier.Artifact{Name: "large", Bytes: pannier.MaxArtifactBytes})
+	for i := range 2 * pannier.MaxToolHosts {
+		claimed.Artifacts = append(claimed.Artifacts, pannier.Artifact{Name: fmt.Sprint(i)})
+		claimed.Network = append(claimed.Network, pannier.ToolHost{Host: fmt.Sprint(i, "\x1b"), Requests: -1})
+	}
+	got := cleanResult(&pannier.ToolJob{}, &claimed)
+	if len(got.Artifacts) != 2 || got.Artifacts[0].Name != "a" || got.Artifacts[1].Name != "d" || len(got.ArtifactsLeftOut) != 1 || got.ArtifactsLeftOut[pannier.ArtifactLink] != 2 {
+		t.Errorf("%+v, %v", got.Artifacts, got.ArtifactsLeftOut)
+	}
+	if len(got.Network) != pannier.MaxToolHosts || strings.Contains(got.Network[0].Host, "\x1b") || got.Network[0].Requests != 0 {
+		t.Errorf("%+v", got.Network)
 	}
 }
