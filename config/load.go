@@ -23,6 +23,7 @@ type settingsLoader struct {
 	flags     *pflag.FlagSet
 	variables variables
 	file      *settingsFile // nil where there is none
+	defaults  Defaults
 
 	from   map[string]given // the source of a setting, by key; none where the default counts
 	bad    map[string]bool  // settings with a fault, by key: they hold their default meanwhile
@@ -42,11 +43,26 @@ const (
 // [AddFlags], already parsed; a flag that is not among them, or all with nil, is not given. environ is what [os.Environ]
 // returns. The error joins a [*Fault] for each thing wrong, one line each.
 func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
-	l := &settingsLoader{flags: flags, variables: variablesOf(environ), from: map[string]given{}, bad: map[string]bool{}}
+	s, _, err := LoadOver(nil, flags, environ)
+	return s, err
+}
+
+// Defaults are values of settings by their keys, as a flag would give them.
+type Defaults map[string]string
+
+// LoadOver is [Load] with other defaults. It returns those of them that count, because the setting is not given.
+func LoadOver(defaults Defaults, flags *pflag.FlagSet, environ []string) (Settings, Defaults, error) {
+	l := &settingsLoader{
+		flags: flags, variables: variablesOf(environ), defaults: defaults, from: map[string]given{}, bad: map[string]bool{},
+	}
+	counting := Defaults{}
 	l.openFile()
 	l.faults = append(l.faults, l.variables.unknown()...)
 	for i := range table {
 		l.set(&table[i])
+		if value, ok := defaults[table[i].key]; ok && l.from[table[i].key].name == "" {
+			counting[table[i].key] = value
+		}
 	}
 	l.draft.MaxDepth, l.draft.MaxSkillBytes, l.draft.MaxFrontmatterBytes = maxDepth, maxSkillBytes, maxFrontmatterBytes
 	l.completeWorkspace()
@@ -70,9 +86,9 @@ func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
 		l.faults = append(l.faults, l.place("tools.sandbox").fault("tools.runner is self, which takes the whole sandbox", "write required, or run pannier runner in the agent's container and write tools.runner: agent"))
 	}
 	if err := joined(l.faults); err != nil {
-		return Settings{}, err
+		return Settings{}, nil, err
 	}
-	return l.draft.Settings, nil
+	return l.draft.Settings, counting, nil
 }
 
 func (l *settingsLoader) openFile() {
@@ -96,8 +112,8 @@ func (l *settingsLoader) set(s *setting) {
 		l.bad[s.key] = true
 		l.faults = append(l.faults, faults...)
 	}
-	if s.fallback != "" {
-		s.read(&l.draft, given{name: s.key, texts: []string{s.fallback}})
+	if fallback := cmp.Or(l.defaults[s.key], s.fallback); fallback != "" {
+		s.read(&l.draft, given{name: s.key, texts: []string{fallback}})
 	}
 }
 

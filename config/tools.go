@@ -59,6 +59,17 @@ type ToolSecret struct {
 	Skills                     []string
 }
 
+// ToolsHere returns the settings by which tools of skills run where the sidecar runs, scripts too, and may be let write below a
+// directory. An empty directory is none.
+func ToolsHere(dir string) Defaults {
+	s, _ := settingOf("tools.kinds")
+	d := Defaults{"tools.enabled": "true", "tools.kinds": s.fallback + "," + string(pannier.RuntimeScript), "tools.runner": RunnerSelf}
+	if dir != "" {
+		d["tools.project_dirs"] = dir
+	}
+	return d
+}
+
 var toolSettings = []setting{
 	one(setting{key: "tools.enabled", kind: kindBool, fallback: "false"}, "let clients call tools of skills",
 		func(d *draft) *bool { return &d.Tools.Enabled }, parseBool),

@@ -1,13 +1,16 @@
 package config_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"pannier"
 	"pannier/config"
 )
 
@@ -87,5 +90,25 @@ func TestToolNetwork(t *testing.T) {
 				t.Errorf("%s (%s):\n%s", given, tt.file, diff)
 			}
 		}
+	}
+}
+
+// TestToolsHere: other defaults count where a setting is not given, and are told then.
+func TestToolsHere(t *testing.T) {
+	here := config.ToolsHere("/home/ann/app")
+	s, counting, err := config.LoadOver(here, nil, []string{"HOME=/h"})
+	if err != nil || !maps.Equal(counting, here) || !s.Tools.Enabled || s.Tools.Runner != config.RunnerSelf ||
+		!slices.Equal(s.Tools.Kinds, pannier.RuntimeToolKinds()) || !slices.Equal(s.Tools.ProjectDirs, []string{"/home/ann/app"}) {
+		t.Errorf("%+v, %v, %v", s.Tools, counting, err)
+	}
+	s, counting, err = config.LoadOver(here, nil, []string{"HOME=/h", "PANNIER_TOOLS_RUNNER=agent", "PANNIER_TOOLS_ENABLED=false", "PANNIER_TOOLS_KIND=http"})
+	if err != nil || len(counting) != 1 || s.Tools.Enabled || s.Tools.Runner != config.RunnerAgent || len(s.Tools.Kinds) != 1 {
+		t.Errorf("given settings come first: %+v, %v, %v", s.Tools, counting, err)
+	}
+	if _, set := config.ToolsHere("")["tools.project_dirs"]; set {
+		t.Error("an empty directory is set")
+	}
+	if s, err := config.Load(nil, []string{"HOME=/h"}); err != nil || s.Tools.Enabled || s.Tools.Runner != config.RunnerNone || len(s.Tools.ProjectDirs) != 0 {
+		t.Errorf("by default: %+v, %v", s.Tools, err)
 	}
 }

@@ -73,15 +73,12 @@ func (p *program) splitFlags(cmd *cobra.Command) (own, shared *pflag.FlagSet) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		switch {
 		case f.Name == "help", f.Hidden:
-		case p.flags.Lookup(f.Name) != f:
+		case p.flags.Lookup(f.Name) != f, cmd.Name() == "run" && slices.Contains(mainSettings, f.Name):
 			own.AddFlag(f)
-		case cmd.Name() != "run" || slices.Contains(mainSettings, f.Name):
+		case cmd.Name() != "run":
 			shared.AddFlag(f)
 		}
 	})
-	if cmd.Name() == "run" {
-		return shared, own
-	}
 	return own, shared
 }
 

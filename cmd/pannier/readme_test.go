@@ -21,14 +21,17 @@ import (
 type step struct{ command, output string }
 
 // readmeSteps returns the transcript of the README.
-func readmeSteps(t *testing.T) []step {
+func readmeSteps(t *testing.T) []step { return stepsOf(t, "../../README.md", "TestReadmeTranscript") }
+
+// stepsOf returns the transcript on a page that a test runs.
+func stepsOf(t *testing.T, page, test string) []step {
 	t.Helper()
-	readme := must(os.ReadFile("../../README.md"))(t)
-	_, rest, ok := strings.Cut(string(readme), "<!-- tested by TestReadmeTranscript: it runs these")
+	text := must(os.ReadFile(page))(t)
+	_, rest, ok := strings.Cut(string(text), "<!-- tested by "+test+": it runs these")
 	_, rest, opened := strings.Cut(rest, "```console\n")
 	block, _, closed := strings.Cut(rest, "```\n")
 	if !ok || !opened || !closed {
-		t.Fatal("the README has no transcript")
+		t.Fatalf("%s has no transcript", page)
 	}
 	var steps []step
 	for line := range strings.Lines(block) {
@@ -149,8 +152,15 @@ func TestReadmeTranscript(t *testing.T) {
 	if len(steps) < 5 {
 		t.Fatalf("the transcript has %d commands", len(steps))
 	}
+	followSteps(t, steps, goRun, dir, environ)
+}
+
+// followSteps runs the commands of a transcript, with the built binary in the place of what it calls pannier. A command that only
+// reads is repeated until it prints what the page shows.
+func followSteps(t *testing.T, steps []step, called, dir string, environ []string) {
+	t.Helper()
 	for _, s := range steps {
-		script := strings.ReplaceAll(s.command, strings.TrimSpace(goRun), binary)
+		script := strings.ReplaceAll(s.command, called, binary+" ")
 		want := outputPattern(s.output)
 		eventually(t, s.command, func() error {
 			cmd := exec.Command("sh", "-c", script)

@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/hashicorp/go-hclog"
@@ -13,22 +17,25 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier/admin/changes"
+	"pannier/config"
 	"pannier/sidecar"
 )
 
 func (p *program) runCommand() *cobra.Command {
-	return p.shareSettings(&cobra.Command{
+	var tools bool
+	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run the sidecar",
 		Long: `Runs the sidecar until SIGTERM or SIGINT. SIGHUP rescans the workspace. If the sidecar runs on a
 terminal, SIGHUP stops it, because the terminal was closed; use nohup or setsid to keep it running.
 
-Without --platform-url, the agent card goes to an embedded development platform, which only this
-process can reach. --platform-url=off pushes nothing.
+Without --platform-url, an embedded development platform gets the agent card; "off" pushes nothing.
 
-On a terminal, the log has short lines: a summary when the sidecar is ready, then one line for
-each change, push and problem. Elsewhere, and with --log-format=text or json, it has all fields.`,
-		Example: `  pannier run --workspace ./agent --platform-url off
+--tools is for a laptop: it sets tools.enabled, tools.runner (self), tools.kinds (with script) and
+tools.project_dirs (the current directory), if they are not given. Then run "pannier tool allow".
+
+On a terminal, the log has short lines; elsewhere, and with --log-format=text or json, all fields.`,
+		Example: `  pannier run --workspace ./agent --platform-url off --tools
   pannier run --workspace /configs --listen 127.0.0.1:9090 --platform-url https://platform.example`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,9 +45,23 @@ each change, push and problem. Elsewhere, and with --log-format=text or json, it
 			signal.Notify(hangups, syscall.SIGHUP)
 			// The sidecar outlives the reader of its log. Other commands end when their output is closed.
 			signal.Ignore(syscall.SIGPIPE)
-			s, err := p.settings()
-			if err != nil {
-				return err
+			var defaults config.Defaults
+			if tools {
+				defaults = config.ToolsHere(projectDir(p.environ))
+			}
+			s, counting, err := config.LoadOver(defaults, p.flags, withoutRemote(p.environ))
+			switch {
+			case err != nil:
+				return fmt.Errorf("settings: %w", err)
+			case tools && (!s.Tools.Enabled || s.Tools.Runner == config.RunnerNone):
+				return failure("--tools turns tools on, and the settings turn them off (tools.enabled, tools.runner)",
+					"leave --tools out, or remove these settings")
+			case tools:
+				var sets []any
+				for _, key := range slices.Sorted(maps.Keys(counting)) {
+					sets = append(sets, key, counting[key])
+				}
+				p.newLogger(s, p.err).Info("--tools lets tools of skills run here", sets...)
 			}
 			o := sidecar.Options{Settings: s, Environ: p.environ, Build: build(), LogTo: p.err, Changes: changes.Module, Modules: modules()}
 			stops := []os.Signal{syscall.SIGTERM, syscall.SIGINT}
@@ -61,7 +82,19 @@ each change, push and problem. Elsewhere, and with --log-format=text or json, it
 			}
 			return daemon.Run(ctx)
 		},
-	})
+	}
+	cmd.Flags().BoolVar(&tools, "tools", false, "let tools of skills run here, scripts too")
+	return p.shareSettings(cmd)
+}
+
+// projectDir returns the current directory, empty if tools should not be let write to all of it.
+func projectDir(environ []string) string {
+	dir, err := os.Getwd()
+	home := filepath.Clean(variable(environ, "HOME"))
+	if err != nil || strings.HasPrefix(home+"/", strings.TrimSuffix(dir, "/")+"/") {
+		return ""
+	}
+	return dir
 }
 
 // hasTerminal reports whether a SIGHUP means that a terminal was closed: the terminal of stdin or stderr is that of the session, and

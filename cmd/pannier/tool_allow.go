@@ -130,6 +130,10 @@ func (s streams) printPermission(shown pannier.ToolPermission) error {
 	if shown.Network {
 		network = "every address for programs (tools.network)"
 	}
+	writes := "a scratch directory of the call"
+	if len(shown.ProjectDirs) > 0 {
+		writes += "; below " + strings.Join(shown.ProjectDirs, ", ") + " if a call names that"
+	}
 	state := "no"
 	switch {
 	case shown.Allowed:
@@ -144,7 +148,7 @@ func (s streams) printPermission(shown pannier.ToolPermission) error {
 		{"fingerprint", shown.Fingerprint.String()},
 		{"network", network},
 		{"variables", cmp.Or(strings.Join(shown.Env, ", "), "none (tools.env)")},
-		{"writes to", strings.Join(append([]string{"a scratch directory of the call"}, shown.ProjectDirs...), ", ")},
+		{"writes to", writes},
 		{"scan", scanWords(shown.Scan)},
 	}
 	if err := s.fields(rows, "allowed", s.paint.negative); err != nil {

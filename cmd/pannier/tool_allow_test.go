@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"pannier"
+	"pannier/publish/client"
 )
 
 // TestAllowAsks on a terminal, and shows what the permission covers before. Without a terminal, or with --yes, it does not ask.
@@ -127,4 +129,85 @@ func TestAllowOfWhatWasShown(t *testing.T) {
 	rules, _, _ := strings.Cut(hinted, " ")
 	s.runs(t, exitYes, "accepted", "scan", "repo-review", "--accept", rules, "--reason", "our own host")
 	s.runs(t, exitYes, "sha256:", "tool", "allow", "repo-review")
+}
+
+// TestScriptsTranscript makes the skill of docs/TOOLS.md, runs the sidecar as the page says, and then its transcript.
+func TestScriptsTranscript(t *testing.T) {
+	t.Parallel()
+	needsSandbox(t)
+	const page = "../../docs/TOOLS.md"
+	base := shortDir(t)
+	dir := filepath.Join(base, "project")
+	need(t, errors.Join(os.Mkdir(dir, 0o755), os.Chmod(base, 0o755), os.Chmod(dir, 0o777))) // as root, tools run as another user
+	var blocks []string
+	for _, b := range commandBlocks(t, page) {
+		if strings.Contains(b.mark, "TestScriptsTranscript") {
+			blocks = append(blocks, b.text)
+		}
+	}
+	if len(blocks) != 3 {
+		t.Fatalf("%d blocks", len(blocks))
+	}
+	writeIn(t, dir, blocks[0])
+	socket := filepath.Join(base, "s")
+	environ := append(cleanEnviron(), "PANNIER_SOCKET="+socket, "PANNIER_STATE_DIR="+filepath.Join(base, "state"))
+	log := runIn(t, dir, environ, strings.Fields(blocks[1])[1:]...)
+	c := client.New(socket)
+	t.Cleanup(c.Close)
+	awaitReady(t, c)
+	eventually(t, "the background scan of greet", func() error {
+		p, err := c.ToolPermission(t.Context(), "greet")
+		if err == nil && p.Scan == nil {
+			err = errors.New("there is no scan")
+		}
+		return err
+	})
+	followSteps(t, stepsOf(t, page, "TestScriptsTranscript"), "pannier ", dir, environ)
+	for _, want := range []string{"tools.enabled=true", "tools.runner=self", "tools.project_dirs=" + dir, "python,script"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log does not say that --tools sets %s: %s", want, log)
+		}
+	}
+	result, err := c.CallTool(t.Context(), "skill.greet.greet-py", pannier.ToolCall{Arguments: []byte(`{"name":"x"}`), ProjectDir: dir})
+	if err != nil || result.Output != "hello x\n" {
+		t.Errorf("in the project directory: %+v, %v", result, err)
+	}
+}
+
+// runIn runs pannier in a directory until the test ends, and returns its log.
+func runIn(t *testing.T, dir string, environ []string, args ...string) *lockedBuffer {
+	t.Helper()
+	p := &process{cmd: exec.Command(binary, args...), done: make(chan error, 1), log: &lockedBuffer{}}
+	p.cmd.Dir, p.cmd.Env, p.cmd.Stderr = dir, environ, p.log
+	need(t, p.cmd.Start())
+	go func() { p.done <- p.cmd.Wait() }()
+	t.Cleanup(p.kill)
+	return p.log
+}
+
+// TestToolsAgainstSettings: settings that turn tools off are a conflict with --tools, others come first, and the home directory is not
+// for tools to write to.
+func TestToolsAgainstSettings(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	for _, args := range [][]string{{"--tools-enabled=false"}, {"--tools-runner=none"}} {
+		cmd := command(append([]string{"run", "--tools", "--workspace", w, "--socket", filepath.Join(shortDir(t), "s"), "--state-dir", "none"}, args...)...)
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "hint: leave --tools out") {
+			t.Errorf("%q: %v %s", args, err, out)
+		}
+	}
+	home := shortDir(t)
+	socket := filepath.Join(home, "s")
+	log := runIn(t, home, append(cleanEnviron(), "HOME="+home), "run", "--tools", "--workspace", w, "--socket", socket, "--state-dir", "none", "--tools-kind", "shell", "--platform-url", "off")
+	c := client.New(socket)
+	t.Cleanup(c.Close)
+	awaitReady(t, c)
+	list, err := c.Tools(t.Context())
+	if err != nil || !list.Enabled || list.Runner != "self" || !slices.Equal(list.Kinds, []pannier.RuntimeToolKind{pannier.RuntimeShell}) {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if text := log.String(); !strings.Contains(text, "tools.runner=self") || strings.Contains(text, "tools.kinds=") || strings.Contains(text, "tools.project_dirs=") {
+		t.Errorf("the log says %s", text)
+	}
 }

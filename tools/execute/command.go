@@ -75,6 +75,9 @@ func (c *call) startError(err error) *pannier.ToolError {
 		hint = "check that the program exists, and the interpreter in its first line, which must end with LF and not with CRLF"
 	case errors.Is(err, fs.ErrPermission):
 		hint = "make the program executable (chmod +x), and what its first line names readable for the user of tools"
+		if c.job.ProjectDir != "" {
+			hint = fmt.Sprintf("let the user %d, as which tools run here, enter and write to project_dir; else make the program executable (chmod +x)", c.e.UID)
+		}
 	case errors.Is(err, unix.ENOEXEC):
 		hint = "begin the script with a line such as #!/bin/sh, or name the interpreter in config.command"
 	}

@@ -579,6 +579,14 @@ func TestProjectDir(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(project, "made")); string(text) != "made\n" {
 		t.Errorf("%q, %v", text, err)
 	}
+	if os.Geteuid() == 0 {
+		if err := os.Chmod(project, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if got := run(t, e, j); got.OK || !strings.Contains(got.Error.Hint, "let the user 65534") {
+			t.Errorf("a directory that tools may not enter: %+v, %+v", got, got.Error)
+		}
+	}
 	for _, dir := range []string{outside, filepath.Join(projects, "link"), projects + "/../", "p", projects + "/none", "/"} {
 		j.ProjectDir = dir
 		if got := run(t, e, j); codeOf(got) != pannier.ToolNotAllowed {
