@@ -192,12 +192,7 @@ func (d *Directory) open(ctx context.Context, o Options) (*pass, error) {
 	if missing && o.DryRun {
 		return p, nil
 	}
-	if missing {
-		if err := os.MkdirAll(real, 0o755); err != nil {
-			return nil, err
-		}
-	}
-	if p.root, err = fsx.OpenRoot(real); err != nil {
+	if p.root, err = openOwned(o.Workspace, d.Path); err != nil {
 		return nil, err
 	}
 	if err = p.begin(ctx); err != nil {
@@ -205,6 +200,23 @@ func (d *Directory) open(ctx context.Context, o Options) (*pass, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// openOwned opens a directory, or makes it. An ordinary user must not choose, by a symlink, which directory of another
+// user the sidecar of root writes to.
+func openOwned(workspace, dir string) (*os.Root, error) {
+	root, rel, err := fsx.OpenOwnedAbove(workspace, dir)
+	if refused, ok := errors.AsType[*fsx.OwnerError](err); ok {
+		return nil, &sidecar.Error{Message: refused.Message, Hint: refused.Hint}
+	}
+	if err != nil || rel == "." {
+		return root, err
+	}
+	defer root.Close()
+	if err := root.MkdirAll(rel, 0o755); err != nil {
+		return nil, err
+	}
+	return fsx.OpenRootIn(root, rel)
 }
 
 // begin locks the directory, reads the manifest, and removes what a killed process left.

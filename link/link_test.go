@@ -534,6 +534,31 @@ func TestLinksOfLinks(t *testing.T) {
 	b.fails("not a directory")
 }
 
+// TestOtherOwner: a symlink that an ordinary user made leads the sidecar of root to no directory of another user.
+func TestOtherOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files to others")
+	}
+	b := newBench(t, "pdf")
+	private := must(filepath.EvalSymlinks(t.TempDir()))(t)
+	b.dir.Path = filepath.Join(b.options.Workspace, ".claude/skills")
+	need(t, os.Mkdir(filepath.Dir(b.dir.Path), 0o755))
+	for _, linked := range []string{b.dir.Path, filepath.Dir(b.dir.Path)} {
+		need(t, os.RemoveAll(linked))
+		need(t, os.Symlink(private, linked))
+		need(t, filepath.WalkDir(b.options.Workspace, func(path string, _ fs.DirEntry, err error) error {
+			return errors.Join(err, os.Lchown(path, 1000, 1000))
+		}))
+		b.fails("a symlink of user 1000")
+		if entries := must(os.ReadDir(private))(t); len(entries) > 0 {
+			t.Errorf("%s: %v was made in the directory of root", linked, entries)
+		}
+	}
+	need(t, os.Remove(filepath.Dir(b.dir.Path)))
+	b.keep("linked pdf")
+	b.keep()
+}
+
 func TestOddNames(t *testing.T) {
 	b := newBench(t, "pdf")
 	dir := filepath.Join(b.options.Workspace, "skills", "a \"b\"\n$(c) -d é \xff")
