@@ -35,9 +35,19 @@ echo SECRET=1 > skills/good-0/.env; echo x > skills/good-0/node_modules/x.js; ec
 	p.Wait(t, "the faulty skill is refused", verdict("bad", "refused"))
 	p.WaitText(t, "skills/bad/SKILL.md:3")
 	p.WaitText(t, "3 files or folders left out")
+	p.Click(t, ".offer label:last-child input") // one choice for all of them
 	p.ClickText(t, "Install 9 skills")
 	for i := range 9 {
 		p.Wait(t, "a skill is installed", verdict(fmt.Sprintf("good-%d", i), "installed"))
+	}
+	for i := range 9 {
+		fixture.Eventually(t, "it is offered to the model", func() error {
+			skill, err := w.Skill(t.Context(), fmt.Sprintf("good-%d", i), "")
+			if err == nil && !skill.Policy.AllowImplicit {
+				err = fmt.Errorf("%+v", skill.Policy)
+			}
+			return err
+		})
 	}
 	p.Wait(t, "all are on the card", `document.querySelectorAll('.live-steps li:nth-child(3)[data-step=done]').length === 9`)
 	for _, name := range []string{".env", "node_modules", "a.log"} {
@@ -94,7 +104,9 @@ func TestSkillReplacedTwice(t *testing.T) {
 	for i, p := range []*browser.Page{one, two} {
 		p.Drop(t, version(fmt.Sprintf("%d.0.0", i+2)))
 		p.Wait(t, "the page says that another version is installed", verdict("shared", "exists"))
-		p.WaitText(t, "version 1.0.0")
+		p.WaitText(t, fmt.Sprintf("1.0.0 → %d.0.0", i+2))
+		p.ClickText(t, "Show the difference")
+		p.Wait(t, "the difference is shown before", says(".difference-of-drop .diff-row.changed .right", fmt.Sprintf("%d.0.0", i+2)))
 		p.ClickText(t, "Replace it")
 		p.Wait(t, "the page shows both versions", verdict("shared", "update"))
 	}
@@ -102,7 +114,7 @@ func TestSkillReplacedTwice(t *testing.T) {
 	one.Wait(t, "the first has replaced it", verdict("shared", "replaced"))
 	two.ClickText(t, "Replace 1 skill")
 	two.Wait(t, "the second sees the conflict", verdict("shared", "changed"))
-	two.WaitText(t, "Installed now: version 2.0.0")
+	two.WaitText(t, "2.0.0 → 3.0.0")
 	two.ClickText(t, "Replace with mine")
 	two.ClickText(t, "Replace 1 skill")
 	two.Wait(t, "the second has replaced it", verdict("shared", "replaced"))
@@ -128,16 +140,16 @@ func TestDropsThatCannotBe(t *testing.T) {
 		p.Drop(t, tt.path)
 		p.WaitText(t, tt.says)
 	}
-	for _, address := range p.Requests() {
-		if strings.Contains(address, "/v1/rpc") {
-			t.Errorf("something was sent: %s", address)
-		}
-	}
 	bomb := filepath.Join(t.TempDir(), "bomb.zip")
 	if err := os.WriteFile(bomb, zipOf(t, "bomb", bytes.NewReader(make([]byte, 60<<20))), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p.Drop(t, bomb)
-	p.WaitText(t, "52428800")
+	p.WaitText(t, "bomb.zip/bomb/data.bin has 60.0 MiB; the sidecar takes files up to 50.0 MiB")
 	p.Wait(t, "nothing can be installed", `![...document.querySelectorAll("dialog button")].some((b) => b.innerText.startsWith("Install"))`)
+	for _, address := range p.Requests() {
+		if strings.Contains(address, "/v1/rpc") {
+			t.Errorf("something was sent: %s", address)
+		}
+	}
 }

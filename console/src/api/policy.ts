@@ -7,7 +7,7 @@ import type { Policy, PolicyChange, Skill } from "./model";
 type Switched = Pick<Skill, "slug" | "source_kind" | "policy">;
 
 /** setPolicy changes the workspace layer of one skill. */
-export async function setPolicy(s: Switched, change: PolicyChange): Promise<Policy> {
+export async function setPolicy(s: Pick<Switched, "slug" | "source_kind">, change: PolicyChange): Promise<Policy> {
   const after = await send<Policy>("PUT", "/v1/policy/" + encodeURIComponent(s.slug) + query({ source_kind: s.source_kind }), change);
   touch([s.slug]);
   return after;

@@ -184,6 +184,25 @@ function Paths({ summary, paths }: { summary: string; paths: readonly string[] }
   );
 }
 
+/** Offer is one choice for all new skills of a drop. */
+function Offer({ drop, count }: { drop: Drop; count: number }) {
+  const choice = (offered: boolean, label: string, hint: string) => (
+    <label class="check">
+      <input type="radio" name={"offer-" + drop.id} checked={drop.offered.value === offered} onChange={() => (drop.offered.value = offered)} />
+      <span>
+        {label} <span class="hint">{hint}</span>
+      </span>
+    </label>
+  );
+  return (
+    <fieldset class="offer">
+      <legend>{S.drop.offer.title(count)}</legend>
+      {choice(false, S.uses.named!, S.useMeanings.named!)}
+      {choice(true, S.drop.offer.automatically, S.useMeanings.offered!)}
+    </fieldset>
+  );
+}
+
 function Footer({ drop, finished, onClose }: { drop: Drop; finished: boolean; onClose: () => void }) {
   const stage = drop.stage.value;
   const rows = drop.parts.value.flatMap((p) => p.rows.value);
@@ -203,6 +222,7 @@ function Footer({ drop, finished, onClose }: { drop: Drop; finished: boolean; on
           <WarnIcon /> {S.drop.othersWait}
         </p>
       )}
+      {stage === "choosing" && n.installs > 0 && <Offer drop={drop} count={n.installs} />}
       <div class="buttons">
         {stage === "choosing" && goes > 0 && (
           <Button kind="primary" disabled={busy} onClick={() => drop.install()}>

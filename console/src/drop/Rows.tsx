@@ -1,13 +1,16 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { reasonText } from "../lib/reason";
 import { S } from "../strings";
 import { navigate } from "../router";
+import { skills } from "../store";
 import { Badge, type Tone } from "../ui/Badge";
 import { Button } from "../ui/Button";
+import { SideBySide } from "../ui/TextDiff";
+import { compare, versionOf, type FileChange } from "./compare";
 import type { Part } from "./drops";
 import { closeDropPanel } from "./panel_state";
 import { LiveSteps } from "./Live";
-import { blockingRules, droppedPath, type Finding, type Result, type Row, type Verdict } from "./plan";
+import { blockingRules, droppedPath, type Conflict, type Finding, type Result, type Row, type Verdict } from "./plan";
 
 const tones: Record<Verdict, Tone> = {
   new: "ok", update: "info", same: "plain", exists: "warn", changed: "warn", collision: "bad", blocked: "bad", missing: "warn", refused: "bad", skipped: "off",
@@ -21,18 +24,59 @@ export function PlanRow({ part, row }: { part: Part; row: Row }) {
         <strong>{row.title}</strong>
         <Badge tone={tones[row.verdict]}>{S.drop.verdicts[row.verdict]}</Badge>
         {row.version && row.verdict === "new" && <span class="hint">{S.drop.version(row.version)}</span>}
-        {row.verdict === "update" && <span class="hint">{S.drop.fromTo(row.from, row.version)}</span>}
+        {row.conflict && row.verdict !== "collision" && row.verdict !== "new" && <Versions part={part} row={row} />}
       </div>
       <Explain part={part} row={row} />
       <Notes part={part} row={row} />
+      {row.conflict && (row.verdict === "exists" || row.verdict === "changed" || row.verdict === "update") && <Difference part={part} row={row} conflict={row.conflict} />}
       <Actions part={part} row={row} />
     </li>
   );
 }
 
+/** Versions names the installed version and the dropped one. */
+function Versions({ part, row }: { part: Part; row: Row }) {
+  const [dropped, setDropped] = useState(row.version);
+  const local = part.local.get(row.path);
+  useEffect(() => {
+    if (!row.version && local) void versionOf(local).then(setDropped);
+  }, [local, row.version]);
+  const installed = skills.value.get(row.conflict!.path)?.version ?? row.conflict!.installed_version;
+  return <span class="hint versions-line">{S.drop.fromTo(installed, row.version ?? dropped)}</span>;
+}
+
+/** Difference shows what replacing changes, before it is done. */
+function Difference({ part, row, conflict }: { part: Part; row: Row; conflict: Conflict }) {
+  const local = part.local.get(row.path);
+  const [changes, setChanges] = useState<readonly FileChange[] | null>(null);
+  if (!local) return <p class="hint">{S.drop.diff.archive}</p>;
+  if (!changes) {
+    return (
+      <div class="buttons">
+        <Button class="small" onClick={async () => setChanges(await compare(local, conflict))}>
+          {S.drop.diff.show}
+        </Button>
+      </div>
+    );
+  }
+  return (
+    <div class="stack difference-of-drop">
+      <p>{S.drop.diff.changed(changes.length)}</p>
+      {changes.slice(0, shownFindings).map((c) => (
+        <details key={c.path} open={changes.length === 1}>
+          <summary>
+            <code class="break">{c.path}</code> <Badge tone={c.change === "removed" ? "bad" : c.change === "added" ? "ok" : "info"}>{S.versions.changes[c.change]}</Badge>
+          </summary>
+          {c.texts ? <SideBySide before={c.texts.before} after={c.texts.after} /> : <p class="hint">{S.drop.diff.noText}</p>}
+        </details>
+      ))}
+      {changes.length > shownFindings && <p class="hint">{S.common.more(changes.length - shownFindings)}</p>}
+    </div>
+  );
+}
+
 function Explain({ part, row }: { part: Part; row: Row }) {
   const from = part.from.get(row.path);
-  const installed = S.drop.version(row.conflict?.installed_version);
   switch (row.verdict) {
     case "new":
       return null;
@@ -43,12 +87,12 @@ function Explain({ part, row }: { part: Part; row: Row }) {
     case "exists":
       return (
         <>
-          <p>{S.drop.existsText(installed, row.version ? S.drop.version(row.version) : "")}</p>
+          <p>{S.drop.existsText}</p>
           {row.error?.code === "install.not_managed" && <p class="hint">{S.drop.notManaged}</p>}
         </>
       );
     case "changed":
-      return <p>{S.drop.changedText(installed, row.version ? S.drop.version(row.version) : "")}</p>;
+      return <p>{S.drop.changedText}</p>;
     case "collision":
       return <p>{row.conflict ? S.drop.collisionText(row.conflict.slug, row.conflict.path) : row.error?.detail}</p>;
     case "skipped":

@@ -249,21 +249,44 @@ export type Excess =
   | { kind: "file"; skill: string; path: string; bytes: number; limit: number }
   | { kind: "total"; skill: string; bytes: number; limit: number; largest: string };
 
+/** entriesOf is how many files and folders a skill has in an archive. */
+export function entriesOf(skill: FoundSkill): number {
+  const dirs = new Set<string>();
+  for (const { path } of skill.files) for (let i = path.indexOf("/"); i >= 0; i = path.indexOf("/", i + 1)) dirs.add(path.slice(0, i));
+  return skill.files.length + dirs.size;
+}
+
+/** grouped puts skills together as long as an archive of them keeps the limits; each one alone has to. */
+export function grouped(skills: readonly FoundSkill[], limits: Limits): FoundSkill[][] {
+  const groups: FoundSkill[][] = [];
+  let entries = 0;
+  let bytes = 0;
+  for (const s of skills) {
+    const more = entriesOf(s) + 1; // its own folder
+    if (groups.length === 0 || entries + more > limits.entries || bytes + s.bytes > limits.totalBytes) {
+      groups.push([]);
+      entries = bytes = 0;
+    }
+    groups.at(-1)!.push(s);
+    entries += more;
+    bytes += s.bytes;
+  }
+  return groups;
+}
+
 /** excess returns what the sidecar would refuse in a skill, so that nothing is sent for it. */
 export function excess(skill: FoundSkill, limits: Limits): Excess | undefined {
   const large = skill.files.find((f) => f.data.size > limits.fileBytes);
   if (large) return { kind: "file", skill: skill.folder, path: large.path, bytes: large.data.size, limit: limits.fileBytes };
   const dirs = new Map<string, { count: number; bytes: number }>();
-  const all = new Set<string>();
   for (const f of skill.files) {
     const parts = f.path.split("/");
-    for (let i = 1; i < parts.length; i++) all.add(parts.slice(0, i).join("/"));
     const top = parts.length > 1 ? `${parts[0]}/` : f.path;
     const sum = dirs.get(top) ?? { count: 0, bytes: 0 };
     dirs.set(top, { count: sum.count + 1, bytes: sum.bytes + f.data.size });
   }
   const most = (by: "count" | "bytes"): string => [...dirs].sort((a, b) => b[1][by] - a[1][by])[0]?.[0] ?? "";
-  const entries = skill.files.length + all.size;
+  const entries = entriesOf(skill);
   if (entries > limits.entries) return { kind: "entries", skill: skill.folder, count: entries, limit: limits.entries, largest: most("count") };
   if (skill.bytes > limits.totalBytes) return { kind: "total", skill: skill.folder, bytes: skill.bytes, limit: limits.totalBytes, largest: most("bytes") };
   return undefined;

@@ -1,8 +1,9 @@
 // A drop from the mouse to the installed skills: find, pack, upload, ask what would happen, let choose, install.
 
 import { computed, signal } from "@preact/signals";
-import { collect, excess, TooManyFiles, type Collected, type Excess, type FoundSkill, type Limits, type Node } from "./collect";
+import { collect, excess, grouped, TooManyFiles, type Collected, type Excess, type FoundSkill, type Limits, type Node } from "./collect";
 import { itemsOf, rowOf, toInstall, type Choice, type Result, type Row } from "./plan";
+import { zipExcess } from "./zip";
 import { formatOf, Lost, SessionEnded, Upload, UploadFailed, type Connect, type Progress } from "./upload";
 
 export type Stage = "reading" | "packing" | "uploading" | "choosing" | "installing" | "failed" | "cancelled";
@@ -14,6 +15,8 @@ export interface Tools {
   /** limits waits for a login if there is none: they are the sidecar's. */
   limits: () => Promise<{ limits: Limits; skip?: readonly string[]; compressedBytes: number }>;
   delay?: (ms: number) => Promise<void>;
+  /** offer has the model offered these skills. */
+  offer: (installed: readonly Result[]) => Promise<void>;
 }
 
 /** Fault is why a drop, or a part of it, ended. The page has texts for the codes that begin with "drop.". */
@@ -54,6 +57,8 @@ export class Part {
     /** where the folder of each path lay in what was dropped */
     readonly from: ReadonlyMap<string, string>,
     tools: Tools,
+    /** the dropped folders by path; without those of archives */
+    readonly local: ReadonlyMap<string, FoundSkill> = new Map(),
   ) {
     this.tools = tools;
     this.upload = new Upload(data, tools.connect, { fileName: name, format, onChange: (p) => (this.progress.value = p), delay: tools.delay });
@@ -195,6 +200,8 @@ export class Drop {
   readonly packed = signal<{ done: number; total: number }>({ done: 0, total: 0 });
   readonly parts = signal<readonly Part[]>([]);
   readonly fault = signal<Fault | null>(null);
+  /** the new skills are offered to the model once they are installed */
+  readonly offered = signal(false);
   private readonly stop = new AbortController();
 
   constructor(
@@ -211,7 +218,7 @@ export class Drop {
       const excesses = found.skills.map((s) => excess(s, limits));
       this.excesses.value = excesses.filter((e) => e !== undefined);
       const fit = found.skills.filter((_, i) => !excesses[i]);
-      const parts = [...(await this.folders(fit)), ...(await this.archives(found))];
+      const parts = [...(await this.folders(fit, limits)), ...(await this.archives(found, limits))];
       if (parts.length === 0) return this.fail(this.nothing(found));
       this.parts.value = parts;
       for (const p of parts) {
@@ -229,6 +236,7 @@ export class Drop {
   async install(): Promise<void> {
     this.stage.value = "installing";
     for (const p of this.parts.value) await p.install();
+    if (this.offered.value) await this.tools.offer(this.parts.value.flatMap((p) => [...p.installed.value.values()]).filter((r) => r.result?.status === "installed"));
     this.stage.value = "choosing";
   }
 
@@ -253,26 +261,31 @@ export class Drop {
     return { code, detail: found.empty.join(", "), hint: "" };
   }
 
-  private async folders(skills: readonly FoundSkill[]): Promise<Part[]> {
+  private async folders(skills: readonly FoundSkill[], limits: Limits): Promise<Part[]> {
     if (skills.length === 0) return [];
     this.stage.value = "packing";
     const onProgress = (done: number, total: number): void => void (this.packed.value = { done, total });
     // A SKILL.md alone has no folder, and no other skill has room beside it in an archive.
     const inFolders = skills.filter((s) => s.folder);
-    const groups = [inFolders, ...skills.filter((s) => !s.folder).map((s) => [s])].filter((g) => g.length > 0);
+    const groups = [...grouped(inFolders, limits), ...skills.filter((s) => !s.folder).map((s) => [s])].filter((g) => g.length > 0);
     const parts: Part[] = [];
     for (const group of groups) {
       const data = await this.tools.pack(group, { onProgress, signal: this.stop.signal });
-      const name = group.length === 1 ? `${group[0]!.folder || "skill"}.zip` : "skills.zip";
-      parts.push(new Part(name, data, "zip", new Map(group.map((s) => [s.folder, s.from])), this.tools));
+      const name = group.length === 1 ? `${group[0]!.folder || "skill"}.zip` : parts.length === 0 ? "skills.zip" : `skills-${parts.length + 1}.zip`;
+      parts.push(new Part(name, data, "zip", new Map(group.map((s) => [s.folder, s.from])), this.tools, new Map(group.map((s) => [s.folder, s]))));
     }
     return parts;
   }
 
-  private async archives(found: Collected): Promise<Part[]> {
+  private async archives(found: Collected, limits: Limits): Promise<Part[]> {
     const parts: Part[] = [];
     for (const a of found.archives) {
       const format = await formatOf(a.data);
+      const tooMuch = format === "zip" && (await zipExcess(a.name, a.data, limits));
+      if (tooMuch) {
+        this.excesses.value = [...this.excesses.value, tooMuch];
+        continue;
+      }
       const part = new Part(a.name, a.data, format ?? "zip", new Map(), this.tools);
       if (!format) part.fault.value = { code: "drop.format", detail: a.name, hint: "" };
       parts.push(part);

@@ -1,10 +1,18 @@
 // What a drop needs of the page: connections, the packer, the limits of the sidecar.
 
+import { asProblem } from "../api/client";
+import type { Skill } from "../api/model";
+import { setPolicy } from "../api/policy";
 import { over, session } from "../api/session";
+import { each } from "../lib/bulk";
+import { S } from "../strings";
+import { toast } from "../ui/Toast";
 import type { pack as Pack } from "./pack";
 import type { Limits } from "./collect";
 import type { Tools } from "./drops";
 import { connect, loggedIn } from "./link";
+
+type SourceKind = Skill["source_kind"];
 
 /** Install is what GET /v1/session says of installing. */
 interface Install {
@@ -31,6 +39,13 @@ async function limits(): Promise<{ limits: Limits; skip?: readonly string[]; com
 export const tools: Tools = {
   connect,
   limits,
+  offer: async (installed) => {
+    const skills = installed.map((r) => r.result!.skill);
+    const { failed } = await each(skills, 4, (s) => setPolicy({ slug: s.slug, source_kind: (s.source_kind ?? "workspace") as SourceKind }, { allow_implicit_invocation: true }));
+    if (failed.length === 0) return;
+    const first = asProblem(failed[0]!.error);
+    toast({ kind: "error", text: S.switches.failed(failed.length, failed[0]!.item.slug, first.detail), hint: first.hint });
+  },
   pack: async (skills, options) => {
     // A name in a variable keeps the bundler from joining the packer with the app: only drops of folders need it.
     const bundle = "./pack.js";

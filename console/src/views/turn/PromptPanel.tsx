@@ -1,17 +1,15 @@
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { signal } from "@preact/signals";
 import type { Prompt } from "../../api/model";
-import { countChanges, diffLines, fold, linesOf, type Fold, type Line, type Row } from "../../lib/linediff";
+import { linesOf } from "../../lib/linediff";
 import { S } from "../../strings";
 import { CopyButton } from "../../ui/Button";
 import { Code } from "../../ui/Code";
 import { Loading } from "../../ui/Empty";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { Tabs } from "../../ui/Tabs";
+import { maxLines, SideBySide } from "../../ui/TextDiff";
 import { choose, format, formats, previous, promptProblem, readPrompt, running, type Tried } from "./model";
-
-// Longer prompts are shown in part: the page must stay quick, and the whole text can be copied.
-const maxLines = 5000;
 
 const compare = signal(true);
 
@@ -80,49 +78,4 @@ function PromptText({ prompt, before }: { prompt: Prompt; before?: Prompt }) {
 function Change({ by }: { by: number }) {
   if (by === 0) return null;
   return <span class="hint"> {S.turn.tokensChanged(by)}</span>;
-}
-
-const unfolded = signal<ReadonlySet<number>>(new Set());
-
-function SideBySide({ before, after }: { before: string; after: string }) {
-  const rows = useMemo(() => diffLines(before, after), [before, after]);
-  const folded = useMemo(() => fold(rows), [rows]);
-  useEffect(() => void (unfolded.value = new Set()), [folded]);
-  const counts = countChanges(rows);
-  const open = unfolded.value;
-  const shown = folded.slice(0, maxLines);
-  return (
-    <>
-      <p class="hint" aria-live="polite">{S.turn.changes(counts.added, counts.removed)}</p>
-      <div class="diff" role="region" aria-label={S.turn.difference} tabIndex={0}>
-        <div class="diff-head"><span>{S.turn.before}</span><span>{S.turn.now}</span></div>
-        {shown.flatMap((row, i) => (row.kind !== "fold" ? [<DiffRow key={i} row={row} />] : open.has(i) ? row.rows.map((r, j) => <DiffRow key={`${i}.${j}`} row={r} />) : [<FoldRow key={i} fold={row} open={() => (unfolded.value = new Set([...open, i]))} />]))}
-      </div>
-      {folded.length > maxLines && <p class="hint">{S.turn.cutDiff(maxLines)}</p>}
-    </>
-  );
-}
-
-function FoldRow({ fold: { rows }, open }: { fold: Fold; open: () => void }) {
-  return <button type="button" class="diff-fold" onClick={open}>{S.turn.unchanged(rows.length)}</button>;
-}
-
-function DiffRow({ row }: { row: Row }) {
-  return (
-    <div class={`diff-row ${row.kind}`}>
-      <Side line={row.left} mark={row.kind === "same" ? "" : "−"} word={S.turn.removedLine} side="left" />
-      <Side line={row.right} mark={row.kind === "same" ? "" : "+"} word={S.turn.addedLine} side="right" />
-    </div>
-  );
-}
-
-function Side({ line, mark, word, side }: { line?: Line; mark: string; word: string; side: string }) {
-  if (!line) return <div class={`diff-side ${side} none`} />;
-  return (
-    <div class={`diff-side ${side}`}>
-      <span class="diff-number">{line.number}</span>
-      <span class="diff-mark">{mark && <><span class="visually-hidden">{word}</span><span aria-hidden="true">{mark}</span></>}</span>
-      <code>{line.text || " "}</code>
-    </div>
-  );
 }
