@@ -129,7 +129,7 @@ printf -- '---\nname: [held\n---\n' > skills/held/SKILL.md`)
 	for _, slug := range []string{"held", "changed"} {
 		side.standsAt(t, slug, pannier.StateEligible)
 	}
-	side.runs(t, exitYes, "", "tool", "allow", "held") // the text that was good before, with the files of now
+	side.runs(t, exitNo, "held is listed as it last was", "tool", "allow", "held") // its text on disk declares no tools
 	side.standsAt(t, "file", pannier.StateIneligible, pannier.ReasonSecurityBlocked)
 	side.standsAt(t, "off", pannier.StateDisabled, pannier.ReasonDisabled)
 	side.standsAt(t, "blocked", pannier.StateIneligible, pannier.ReasonSecurityBlocked)
