@@ -61,3 +61,51 @@ printf -- '---\nname: shy\ndescription: Waits.\ndisable-model-invocation: true\n
 	p.Type(t, "\r")
 	p.Wait(t, "the skill is shown", `location.hash.startsWith("#/skills/needy") && !document.querySelector("dialog[open]")`)
 }
+
+// TestFaultsAreSaid: the list says that a frontmatter was repaired, and health that skills cannot be used, also while it is ok.
+func TestFaultsAreSaid(t *testing.T) {
+	b := browser.Start(t)
+	w := newWorld(t)
+	w.write(t, fixture.SkillScript("alpha", "Counts apples.")+`
+mkdir skills/mended skills/needy
+printf -- '---\nname: mended\ndescription: Use when: the user asks\n---\nText.\n' > skills/mended/SKILL.md
+printf -- '---\nname: needy\ndescription: Needs a program.\nmetadata: {"openclaw": {"requires": {"bins": ["no-such-program"]}}}\n---\nText.\n' > skills/needy/SKILL.md`)
+	p := w.open(t, b)
+	p.Wait(t, "the row says that the frontmatter was repaired", rowSays("mended", "read as it was meant"))
+	p.Wait(t, "it needs attention", `document.querySelector(".chip[data-state=attention]")?.innerText.includes("2")`)
+	p.Go(t, at(t, p, "#/health"))
+	p.WaitText(t, "1 of 3 skills cannot be used")
+	p.WaitText(t, "A skill is not usable while the sidecar's container lacks a program that it needs.")
+	w.write(t, `sed -i 's/^description: .*/description: Mended now./' skills/mended/SKILL.md`)
+	p.Go(t, at(t, p, "#/skills"))
+	p.Wait(t, "the row says what it is for", rowSays("mended", "Mended now."))
+}
+
+// TestLastKnownState: while the sidecar is away, the page shows what it has read, and says what it has not.
+func TestLastKnownState(t *testing.T) {
+	b := browser.Start(t)
+	w := newWorld(t)
+	w.write(t, fixture.SkillScript("alpha", "Counts apples.")+"\n"+fixture.SkillScript("beta", "Counts pears."))
+	p := w.open(t, b)
+	show := func(hash string) { browser.Eval[any](t, p, "void (location.hash = "+browser.Quote(hash)+")") }
+	p.Wait(t, "the skills are there", rowSays("alpha", "Offered")+" && "+rowSays("beta", "Offered"))
+	show("#/card")
+	p.WaitText(t, "Desired card")
+	show("#/skills/alpha")
+	p.Wait(t, "the skill is read", says(".skill .tabpanel", "Do it."))
+	show("#/skills")
+	p.Wait(t, "the list is shown", row("beta"))
+	w.sidecar.stop(t)
+	p.WaitText(t, "Connection lost")
+	show("#/skills/alpha")
+	p.Wait(t, "the skill is as it was read", says(".skill .skill-id", "alpha")+` && document.querySelector(".skill .tabpanel")`)
+	show("#/skills/beta")
+	p.Wait(t, "the other is as the list knows it", says(".skill", "Counts pears.")+" && "+says(".skill", "not read before the connection was lost"))
+	show("#/card")
+	p.Wait(t, "the card is as it was read", says(".card-view", "Counts pears."))
+	if browser.Eval[bool](t, p, `document.querySelector("main [role=alert]") !== null`) {
+		t.Error("an error is shown beside the last known state")
+	}
+	w.begin(t)
+	p.Wait(t, "it is connected", `!document.body.innerText.includes("Connection lost")`)
+}

@@ -24,6 +24,8 @@ export const changed = signal<ReadonlyMap<string, { text: string; at: number }>>
 export const lastChange = signal<{ slug: string; text: string; more: number } | null>(null);
 /** listProblems are faults that concern all skills: of config.yaml, prompt files, the environment file and roots. */
 export const listProblems = signal<readonly Problem[]>([]);
+/** faults are problems of usable skills that a person should see in the list, by path. They are read after the list. */
+export const faults = signal<ReadonlyMap<string, Problem>>(new Map());
 /** health is the newest health; null until it is read. */
 export const health = signal<Health | null>(null);
 export const healthError = signal<ApiProblem | null>(null);
@@ -77,6 +79,7 @@ export async function loadAll(): Promise<void> {
     apply(replaceAll(loaded.peek() ? skills.peek() : new Map(), all));
     loaded.value = true;
     loadError.value = null;
+    void loadFaults(mine);
   } catch (err) {
     if (mine === generation) loadError.value = asProblem(err);
   } finally {
@@ -84,6 +87,29 @@ export async function loadAll(): Promise<void> {
       loading.value = false;
       if (dirty.size > 0) schedule();
     }
+  }
+}
+
+const faultOf = (problems: readonly Problem[] | undefined): Problem | undefined =>
+  problems?.find((p) => p.severity === "error" || p.code === "skill.frontmatter.repaired");
+
+/** loadFaults reads the problems of all skills, page by page, after the list is shown. */
+async function loadFaults(mine: number): Promise<void> {
+  const found = new Map<string, Problem>();
+  let cursor: string | undefined;
+  try {
+    do {
+      const page = await get<Page>("/v1/skills" + query({ include: "problems", fields: "path,problems", limit: nextPages, cursor }));
+      if (mine !== generation) return;
+      for (const s of page.skills) {
+        const fault = faultOf(s.problems);
+        if (fault) found.set(s.path, fault);
+      }
+      cursor = page.next_cursor;
+    } while (cursor);
+    faults.value = found;
+  } catch {
+    // The list is whole without them.
   }
 }
 
@@ -132,9 +158,16 @@ async function readDirty(): Promise<void> {
   readAt = performance.now();
   const mine = generation;
   try {
-    const page = await get<Page>("/v1/skills" + query({ include: "policy", fields: listFields, slug: [...slugs].join(",") }));
+    const page = await get<Page>("/v1/skills" + query({ include: "policy,problems", fields: listFields + ",problems", slug: [...slugs].join(",") }));
     if (mine !== generation) return;
     listProblems.value = page.problems ?? [];
+    const next = new Map(faults.peek());
+    for (const s of page.skills) {
+      const fault = faultOf(s.problems);
+      if (fault) next.set(s.path, fault);
+      else next.delete(s.path);
+    }
+    faults.value = next;
     apply(mergeSlugs(skills.peek(), slugs, page.skills));
   } catch (err) {
     const p = asProblem(err);

@@ -19,9 +19,9 @@ export class ApiProblem extends Error {
     this.name = "ApiProblem";
   }
 
-  /** offline reports that the sidecar did not answer. */
+  /** offline reports that the sidecar did not answer: there was no answer, or a proxy such as `pannier console` says so. */
   get offline(): boolean {
-    return this.status === 0;
+    return this.status === 0 || this.status === 502 || this.status === 504;
   }
 }
 

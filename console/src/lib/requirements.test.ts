@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import type { Problem } from "../api/model";
-import { needsOf } from "./requirements";
+import { effectOf, needsOf } from "./requirements";
 
 const warning = (code: string, subject: string): Problem => ({ code, severity: "warning", path: "skills/a/SKILL.md", subject, message: "it is missing", hint: "do " + code });
 
@@ -36,4 +36,11 @@ test("always skips all but the operating system and the runtime", () => {
 test("the one alternative of several programs is named alone", () => {
   const needs = needsOf({ requirements: { any_bins: ["x"] }, reasons: [], problems: [warning("unverified.missing_any_binary", "x")] });
   assert.equal(needs[0]!.status, "unverified");
+});
+
+test("what a missing program does is read from the skills", () => {
+  const skill = (...codes: string[]) => ({ reasons: codes.map((code) => ({ code, subject: "jq", remedy: "" })) });
+  assert.equal(effectOf([skill()]), "unknown");
+  assert.equal(effectOf([skill("unverified.missing_binary")]), "warns");
+  assert.equal(effectOf([skill("unverified.missing_binary"), skill("missing_env")]), "blocks");
 });

@@ -1,4 +1,4 @@
-import type { SkillDetail } from "../api/model";
+import type { Skill, SkillDetail } from "../api/model";
 
 export type Kind = "bins" | "any_bins" | "env" | "api_keys" | "config" | "mcp" | "os" | "runtime";
 
@@ -47,4 +47,11 @@ function need(s: Needing, kind: Kind, item: string): Need {
   if (problem) return { kind, item, status: problem.code.startsWith("unverified.") ? "unverified" : "optional", remedy: problem.hint };
   if (s.requirements.always && !single) return { kind, item, status: "skipped" };
   return { kind, item, status: "met" };
+}
+
+/** effectOf says what a missing requirement does to skills, as far as their reasons show it. */
+export function effectOf(skills: readonly Pick<Skill, "reasons">[]): "blocks" | "warns" | "unknown" {
+  const codes = skills.flatMap((s) => s.reasons.map((r) => r.code)).filter((code) => /^(unverified\.)?missing_/.test(code));
+  if (codes.length === 0) return "unknown";
+  return codes.every((code) => code.startsWith("unverified.")) ? "warns" : "blocks";
 }

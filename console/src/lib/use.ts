@@ -1,8 +1,8 @@
 // Whether the agent will use a skill: the question of the list.
 
-import type { Skill } from "../api/model";
+import type { Problem, Skill } from "../api/model";
 import { S } from "../strings";
-import { isBlocking, reasonText } from "./reason";
+import { isBlocking, reasonText, sentence } from "./reason";
 
 /** Use says whether the model is offered a skill, gets it when a turn names it, or never gets it. */
 export type Use = "offered" | "named" | "off";
@@ -25,7 +25,8 @@ export interface Line {
   tone: "" | "bad" | "warn";
 }
 
-export function lineOf(s: Skill): Line {
+/** lineOf takes the fault of a skill that is used in spite of it. */
+export function lineOf(s: Skill, fault?: Problem): Line {
   const w = S.why;
   if (s.last_good) return { text: w.lastGood, todo: S.skills.lastGoodHint, tone: "bad" };
   switch (s.state) {
@@ -41,6 +42,7 @@ export function lineOf(s: Skill): Line {
       if (first) return { text: reasonText(first) + (more > 0 ? " " + S.skills.moreReasons(more) : ""), todo: first.remedy, tone: "bad" };
     }
   }
+  if (fault && s.usable) return { text: fault.code === "skill.frontmatter.repaired" ? S.skills.repaired : sentence(fault.message), todo: fault.hint, tone: "warn" };
   const text = s.description || S.skills.noDescription;
   if (useOf(s) === "named" && s.policy?.allow_implicit_invocation !== false) return { text: S.skills.namedByItself + " " + text, todo: "", tone: "" };
   return { text, todo: "", tone: "" };

@@ -3,6 +3,7 @@ import { ApiProblem, get } from "../api/client";
 import type { CardPlatform, CardStatus, Health } from "../api/model";
 import { diffCards, isSame, skillsOf, type CardObject, type FieldChange, type Json } from "../lib/carddiff";
 import { pushStateOf, type PushState } from "../lib/pushstate";
+import { sentence } from "../lib/reason";
 import { href } from "../router";
 import { S } from "../strings";
 import { Badge, type Tone } from "../ui/Badge";
@@ -10,6 +11,7 @@ import { Code } from "../ui/Code";
 import { CopyButton } from "../ui/Button";
 import { Empty, Loading } from "../ui/Empty";
 import { ErrorBox } from "../ui/ErrorBox";
+import { Hint } from "./commands";
 import { useLive, useNow } from "./live";
 import { Ago } from "./parts";
 
@@ -36,7 +38,7 @@ const changing = ["skill_catalog_updated", "skill_state_changed", "workspace_cha
 
 /** Card shows the agent card, and how far each platform has it. */
 export function Card() {
-  const { data, error, reload } = useLive(read, changing);
+  const { data, error, reload } = useLive(read, changing, "card");
   return (
     <div class="page card-view">
       <h1>{S.nav.card}</h1>
@@ -44,7 +46,7 @@ export function Card() {
       {error && <ErrorBox error={error} retry={reload} />}
       {!data && !error && <Loading label={S.common.loading} rows={4} />}
       {data && <Platforms data={data} />}
-      {data && <Document card={data.card} />}
+      {data && <Document card={data.card} health={data.health} />}
     </div>
   );
 }
@@ -161,10 +163,13 @@ function History({ platform: { pushes } }: { platform: CardPlatform }) {
   );
 }
 
-function Document({ card }: { card: CardObject | null }) {
+function Document({ card, health }: { card: CardObject | null; health: Health }) {
   useNow();
   const [filter, setFilter] = useState("");
   if (!card) return <Empty title={S.card.noneTitle}><p>{S.card.none}</p></Empty>;
+  const usable = health.skills.eligible ?? 0;
+  const left = usable - skillsOf(card).size;
+  const trimmed = health.conditions.find((c) => c.code === "card_trimmed");
   const skills = [...skillsOf(card).entries()].filter(([id]) => id.toLowerCase().includes(filter.toLowerCase()));
   const text = (value: Json | undefined) => (typeof value === "string" ? value : "");
   const json = JSON.stringify(card, null, 2);
@@ -173,7 +178,13 @@ function Document({ card }: { card: CardObject | null }) {
       <h2>{S.card.card}</h2>
       <p><strong>{text(card.name)}</strong> {text(card.version)}</p>
       <p>{text(card.description)}</p>
-      <h3>{S.card.skills(skillsOf(card).size)}</h3>
+      <h3>{left > 0 ? S.card.someSkills(skillsOf(card).size, usable) : S.card.skills(skillsOf(card).size)}</h3>
+      {trimmed && (
+        <div class="box warn">
+          <p>{sentence(trimmed.message)}</p>
+          <Hint text={trimmed.hint} />
+        </div>
+      )}
       {skillsOf(card).size > 20 && <input type="search" value={filter} aria-label={S.card.filter} placeholder={S.card.filter} onInput={(e) => setFilter(e.currentTarget.value)} />}
       {skillsOf(card).size === 0 && <p class="hint">{S.card.noSkills}</p>}
       <ul class="rows">

@@ -3,10 +3,11 @@ import { asProblem, get, send, skillURL } from "../api/client";
 import type { Condition, Environment, Health as HealthData } from "../api/model";
 import { canWrite } from "../api/session";
 import { useKeys } from "../lib/keys";
+import { effectOf } from "../lib/requirements";
 import { remediesOf, type Remedy } from "../lib/remedy";
 import { pushStateOf } from "../lib/pushstate";
 import { href, navigate } from "../router";
-import { health, healthError, refreshHealth } from "../store";
+import { health, healthError, list, refreshHealth } from "../store";
 import { S } from "../strings";
 import { Badge, severityTone, type Tone } from "../ui/Badge";
 import { Button } from "../ui/Button";
@@ -38,11 +39,13 @@ export function Health() {
 }
 
 function Report({ h }: { h: HealthData }) {
+  const unusable = list.value.filter((s) => !s.usable).length;
   const conditions = [...h.conditions].sort((a, b) => order[a.severity]! - order[b.severity]!);
   return (
     <>
       <section class={`card status ${statusTones[h.status] ?? "plain"}`} role="status" data-status={h.status}>
         <h2><Badge tone={statusTones[h.status]}>{S.health.statuses[h.status] ?? h.status}</Badge> {S.health.statusTexts[h.status]}</h2>
+        {unusable > 0 && <p><a href={href("skills", "", { state: "off" })}>{S.health.unusable(unusable, list.value.length)}</a></p>}
         <div class="line">
           <Button onClick={rescan}>{S.health.rescan}</Button>
           <span class="hint">{S.health.rescanHint}</span>
@@ -167,7 +170,7 @@ const searchID = "environment-search";
 const mostNames = 100;
 
 function EnvironmentPanel() {
-  const { data, error, reload } = useLive((signal) => get<Environment>("/v1/environment", { signal }), ["environment_changed"]);
+  const { data, error, reload } = useLive((signal) => get<Environment>("/v1/environment", { signal }), ["environment_changed"], "environment");
   const [search, setSearch] = useState("");
   if (error && !data) return <ErrorBox error={error} title={S.environment.title} retry={reload} />;
   if (!data) return <Loading label={S.common.loading} />;
@@ -176,7 +179,7 @@ function EnvironmentPanel() {
     <section class="card environment">
       <h2>{S.environment.title}</h2>
       <p>{S.environment.sources[data.source] ?? data.source} {data.at && <span class="hint">{S.environment.reported} <Ago time={data.at} /></span>}</p>
-      {data.source === "sidecar" && <><p class="hint">{S.environment.teach}</p><Command text={command("pannier environment")} /></>}
+      {data.source === "sidecar" && <><p class="hint">{S.environment.effects[effectOf(list.value)]} {S.environment.teach}</p><Command text={command("pannier environment")} /></>}
       <p class="hint">{S.environment.system(data.os, data.arch)}</p>
       <input id={searchID} type="search" value={search} aria-label={S.environment.search} placeholder={S.environment.search} onInput={(e) => setSearch(e.currentTarget.value)} />
       {kinds.map((kind) => <Names key={kind} title={S.environment.kinds[kind]!} names={data[kind] ?? []} word={word} />)}

@@ -5,7 +5,9 @@ import { canWrite } from "../api/session";
 import { useKeys } from "../lib/keys";
 import { needsOf } from "../lib/requirements";
 import { trustSource } from "../lib/trust";
+import { lineOf } from "../lib/use";
 import { href, navigate, route, setParams } from "../router";
+import { list } from "../store";
 import { S } from "../strings";
 import { Badge, UseBadge } from "../ui/Badge";
 import { Switch } from "../ui/Button";
@@ -37,6 +39,7 @@ export function Skill({ slug, path }: { slug: string; path?: string }) {
     </a>
   );
   if (!skill) {
+    const known = list.value.find((s) => s.slug === slug && (!path || s.path === path));
     return (
       <div class="page skill">
         {link}
@@ -47,7 +50,15 @@ export function Skill({ slug, path }: { slug: string; path?: string }) {
             <a href={href("skills", "", { q: slug })}>{S.skill.searchFor(slug)}</a>
           </Empty>
         )}
-        {error && error.status !== 404 && <ErrorBox error={error} retry={reload} />}
+        {error?.offline && known ? (
+          <>
+            <Head s={known} />
+            <p class={"skill-line " + lineOf(known).tone}>{lineOf(known).text}</p>
+            <p class="hint">{S.skills.partly}</p>
+          </>
+        ) : (
+          error && error.status !== 404 && <ErrorBox error={error} retry={reload} />
+        )}
       </div>
     );
   }
@@ -68,7 +79,7 @@ export function Skill({ slug, path }: { slug: string; path?: string }) {
   );
 }
 
-function Head({ s }: { s: SkillDetail }) {
+function Head({ s }: { s: Entry }) {
   return (
     <header class="skill-head">
       <span class="emblem large" aria-hidden="true">

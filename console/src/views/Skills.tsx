@@ -10,7 +10,7 @@ import { search } from "../lib/search";
 import { trustSource } from "../lib/trust";
 import { lineOf, orders, sorted, useOf, uses, type Order } from "../lib/use";
 import { href, navigate, route, setParams } from "../router";
-import { changed, health, lastChange, list, listProblems, loadAll, loadError, loaded, loading, rank, ranked, total } from "../store";
+import { changed, faults, health, lastChange, list, listProblems, loadAll, loadError, loaded, loading, rank, ranked, total } from "../store";
 import { S } from "../strings";
 import { Badge, UseBadge } from "../ui/Badge";
 import { Button, Switch } from "../ui/Button";
@@ -27,7 +27,7 @@ const attention = "attention";
 const states = ["eligible", "ineligible", "disabled", "unlisted", "shadowed"] as const;
 
 // Chips are those of the uses; conditions of health lead to a state.
-const filters: Record<string, (s: Skill) => boolean> = { [attention]: needsAttention };
+const filters: Record<string, (s: Skill) => boolean> = { [attention]: (s) => needsAttention(s) || faults.value.has(s.path) };
 for (const use of uses) filters[use] = (s) => useOf(s) === use;
 for (const state of states) filters[state] = (s) => s.state === state;
 
@@ -47,7 +47,7 @@ const counts = computed(() => {
   for (const s of found.value) {
     out[useOf(s)]!++;
     out[s.state]!++;
-    if (needsAttention(s)) out[attention]!++;
+    if (filters[attention]!(s)) out[attention]!++;
   }
   return out;
 });
@@ -243,7 +243,7 @@ function Status() {
 
 function Row({ s, items }: { s: Skill; items: readonly Skill[] }) {
   const change = changed.value.get(s.path);
-  const line = lineOf(s);
+  const line = lineOf(s, faults.value.get(s.path));
   const scan = s.scan_summary?.decision;
   const fixed = !canWrite() || Boolean(s.shadowed_by) || !s.policy;
   return (

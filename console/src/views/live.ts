@@ -11,9 +11,12 @@ export interface Live<T> {
   reload: () => Promise<void>;
 }
 
-/** useLive reads a value, and reads it again after events of these types and after an interruption. */
-export function useLive<T>(read: (signal: AbortSignal) => Promise<T>, types: readonly string[] | "all"): Live<T> {
-  const [state, setState] = useState<{ data?: T; error: ApiProblem | null }>({ error: null });
+// The last values by name, for views that are opened while the sidecar is away.
+const last = new Map<string, unknown>();
+
+/** useLive reads a value, and reads it again after events of these types and after an interruption. With a name, the last value stays for the next view of it. */
+export function useLive<T>(read: (signal: AbortSignal) => Promise<T>, types: readonly string[] | "all", name = ""): Live<T> {
+  const [state, setState] = useState<{ data?: T; error: ApiProblem | null }>(() => ({ data: last.get(name) as T | undefined, error: null }));
   const reading = useRef<AbortController | null>(null);
   const latest = useRef(read);
   latest.current = read;
@@ -22,10 +25,13 @@ export function useLive<T>(read: (signal: AbortSignal) => Promise<T>, types: rea
     const mine = (reading.current = new AbortController());
     try {
       const data = await latest.current(mine.signal);
-      if (!mine.signal.aborted) setState({ data, error: null });
+      if (mine.signal.aborted) return;
+      if (name) last.set(name, data);
+      setState({ data, error: null });
     } catch (err) {
-      // The last value stays: it is better than none.
-      if (!aborted(err) && !mine.signal.aborted) setState((s) => ({ data: s.data, error: asProblem(err) }));
+      // The last value stays: it is better than none. The bar of the connection says why it is old.
+      const error = asProblem(err);
+      if (!aborted(err) && !mine.signal.aborted) setState((s) => ({ data: s.data, error: error.offline && s.data !== undefined ? null : error }));
     }
   }, []);
   useEffect(() => {

@@ -25,6 +25,16 @@ export function concerns(e: StreamEvent, slug: string): boolean {
   return named === undefined || named === slug;
 }
 
+// The skills that were read last, for pages that are opened while the sidecar is away.
+const seen = new Map<string, SkillDetail>();
+const maxSeen = 50;
+
+function remember(key: string, s: SkillDetail): void {
+  seen.delete(key);
+  seen.set(key, s);
+  if (seen.size > maxSeen) seen.delete(seen.keys().next().value!);
+}
+
 /** useSkill reads one skill, and reads it again when it changes. */
 export function useSkill(slug: string, path: string | undefined): Loaded {
   const [state, setState] = useState<Omit<Loaded, "reload">>({ skill: null, gone: false, error: null });
@@ -33,11 +43,14 @@ export function useSkill(slug: string, path: string | undefined): Loaded {
 
   useEffect(() => {
     const stop = new AbortController();
+    const key = slug + "\n" + (path ?? "");
     get<SkillDetail>(skillURL(slug, "", { path }), { signal: stop.signal }).then(
-      (skill) => setState({ skill, gone: false, error: null }),
+      (skill) => (remember(key, skill), setState({ skill, gone: false, error: null })),
       (err: unknown) => {
         if (aborted(err)) return;
         const error = asProblem(err);
+        const before = seen.get(key);
+        if (error.offline && before) return setState({ skill: before, gone: false, error: null });
         setState((s) => (error.status === 404 && s.skill ? { skill: s.skill, gone: true, error: null } : { ...s, error }));
       },
     );
