@@ -29,6 +29,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/config"
 	"pannier/internal/fsx"
 	"pannier/sidecar"
 )
@@ -62,6 +63,14 @@ func SkillsOf(workspace string, entries []*pannier.Entry) []Skill {
 	return skills
 }
 
+// IsPartial reports whether problems of a workspace say that a part of it could not be read, such as a volume that is not
+// mounted yet.
+func IsPartial(problems []pannier.Problem) bool {
+	return slices.ContainsFunc(problems, func(p pannier.Problem) bool {
+		return p.Code == config.CodeWorkspaceMissing || p.Code == "card.withheld"
+	})
+}
+
 // Contents reads the files of skills that are served. It is needed for copies only.
 type Contents interface {
 	// Files returns the files of a usable skill.
@@ -77,6 +86,8 @@ type Options struct {
 	// Rules are those that the workspace is read by, so that no directory of skills is linked into itself.
 	Rules    pannier.DiscoveryRules
 	Contents Contents
+	// Partial says that not all skills are known: entries of others stay.
+	Partial bool
 	// DryRun reports what would change, and changes nothing.
 	DryRun bool
 }
@@ -154,6 +165,7 @@ func (d *Directory) Remove(ctx context.Context, o Options, skills []Skill) (Repo
 		}
 		return Report{Directory: d.Path}, err
 	}
+	o.Partial = false
 	for i := range skills {
 		skills[i].Offered = false
 	}
@@ -355,7 +367,7 @@ func (p *pass) keep(ctx context.Context, skills []Skill) error {
 		}
 	}
 	for _, name := range p.owned() {
-		if s, ok := byName[name]; ok && s.Offered {
+		if s, ok := byName[name]; ok && s.Offered || !ok && p.Partial {
 			continue
 		}
 		if err := p.remove(name); err != nil {

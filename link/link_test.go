@@ -559,6 +559,20 @@ func TestOtherOwner(t *testing.T) {
 	b.keep()
 }
 
+// TestPartial: while a part of the workspace cannot be read, only skills that are known to be refused go.
+func TestPartial(t *testing.T) {
+	b := newBench(t, "csv", "pdf")
+	b.keep("linked csv", "linked pdf")
+	b.options.Partial = true
+	all := b.skills
+	b.skills = all[:1]
+	b.skills[0].Offered = false
+	b.keep("removed csv")
+	b.names(".pannier", "pdf")
+	b.options.Partial = false
+	b.keep("removed pdf")
+}
+
 func TestOddNames(t *testing.T) {
 	b := newBench(t, "pdf")
 	dir := filepath.Join(b.options.Workspace, "skills", "a \"b\"\n$(c) -d é \xff")

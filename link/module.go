@@ -147,7 +147,7 @@ func (k *keeper) pass(ctx context.Context, s *pannier.Snapshot) {
 	defer k.began.Store(nil)
 	o := Options{
 		WorkspaceID: k.host.Settings.WorkspaceID, Workspace: k.host.Settings.Workspace, Rules: k.host.Settings.DiscoveryRules,
-		Contents: served{k.host.Service, s},
+		Contents: served{k.host.Service, s}, Partial: IsPartial(s.Problems),
 	}
 	report, err := k.Keep(ctx, o, k.skills(s))
 	if ctx.Err() != nil {

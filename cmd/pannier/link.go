@@ -101,7 +101,7 @@ func (p *program) link(ctx context.Context, f linkFlags, dir *link.Directory) er
 		if err != nil {
 			return err
 		}
-		o.DryRun, o.Contents = f.dryRun, fetched{c}
+		o.DryRun, o.Partial, o.Contents = f.dryRun, link.IsPartial(list.Problems), fetched{c}
 		skills, do := link.SkillsOf(o.Workspace, list.Skills), dir.Keep
 		if f.remove {
 			do = dir.Remove

@@ -109,6 +109,45 @@ func TestLinkFollows(t *testing.T) {
 	}
 }
 
+// TestLinkOfAMissingWorkspace: entries stay while the volume of the workspace is not there, also over a restart.
+func TestLinkOfAMissingWorkspace(t *testing.T) {
+	t.Parallel()
+	w := workspaceWith(t, skillScript("csv", "Reads tables."))
+	dir := filepath.Join(t.TempDir(), "skills")
+	args := []string{"--platform-url", "off", "--link", dir + "=copy"}
+	s := startSidecar(t, w, args...)
+	awaitLinked(t, dir, "csv")
+	s.terminate(t)
+	need(t, os.Rename(w, w+"x"))
+	s = startSidecar(t, w, args...)
+	until(t, "health says that the workspace is missing", func() bool {
+		h, err := s.Health(t.Context())
+		return err == nil && slices.ContainsFunc(h.Conditions, func(c pannier.Condition) bool { return c.Code == "workspace_missing" })
+	})
+	need(t, s.Rescan(t.Context()))
+	awaitLinked(t, dir, "csv")
+	need(t, os.Rename(w+"x", w))
+	s.write(t, skillScript("pdf", "Fills forms.")+"rm -r skills/csv")
+	need(t, s.Rescan(t.Context()))
+	awaitLinked(t, dir, "pdf")
+}
+
+// TestMCPLinksNothing: the setting is for a sidecar; a host that starts the server by a command gets no files.
+func TestMCPLinksNothing(t *testing.T) {
+	t.Parallel()
+	w := workspaceWith(t, skillScript("csv", "Reads tables."))
+	cmd := mcpCommand(t, w, "--workspace", w)
+	cmd.Env = append([]string{"PANNIER_LINK=claude-code"}, cmd.Env...)
+	h := startMCP(t, mcpVersions[0], cmd)
+	h.awaitSkills(t, "csv")
+	s := startSidecar(t, w, "--platform-url", "off", "--link", "cursor")
+	awaitLinked(t, filepath.Join(w, ".cursor/skills"), "csv")
+	s.terminate(t)
+	if _, err := os.Lstat(filepath.Join(w, ".claude")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the server made the directory: %v", err)
+	}
+}
+
 // TestLinkConditions: health says which directory cannot be kept, until it can.
 func TestLinkConditions(t *testing.T) {
 	t.Parallel()
