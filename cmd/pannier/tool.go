@@ -142,10 +142,11 @@ Exit codes: 0 success; 1 the tool failed, or the call was refused; 2 wrong argum
 			}
 			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				result, err := c.CallTool(ctx, args[0], call)
+				err = output(p, p.printToolResult)(result, err)
 				if err == nil && save != "" {
-					err = saveArtifacts(ctx, c, save, result)
+					err = p.saveArtifacts(ctx, c, save, result)
 				}
-				return judged(output(p, func(r pannier.ToolResult) error { return p.printToolResult(r, save) })(result, err), !result.OK)
+				return judged(err, !result.OK)
 			})
 		},
 	}
@@ -158,7 +159,7 @@ Exit codes: 0 success; 1 the tool failed, or the call was refused; 2 wrong argum
 
 // saveArtifacts writes the files that a call left into a directory. The sidecar has their names from the tool, so nothing is
 // replaced, and no link leads out of the directory.
-func saveArtifacts(ctx context.Context, c *client.Client, dir string, result pannier.ToolResult) error {
+func (s streams) saveArtifacts(ctx context.Context, c *client.Client, dir string, result pannier.ToolResult) error {
 	if len(result.Artifacts) == 0 {
 		return nil
 	}
@@ -195,6 +196,7 @@ func saveArtifacts(ctx context.Context, c *client.Client, dir string, result pan
 		if err != nil {
 			return fmt.Errorf("save the artifact %s: %w", a.Name, err)
 		}
+		sayf(s.err, "saved %s", filepath.Join(dir, a.Name))
 	}
 	return nil
 }
@@ -214,9 +216,8 @@ func readArguments(text string) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// printToolResult prints the output of a tool, which can be anything; what steers a terminal is left out. saved is the directory that
-// has its artifacts; empty for none.
-func (s streams) printToolResult(r pannier.ToolResult, saved string) error {
+// printToolResult prints the output of a tool, which can be anything; what steers a terminal is left out.
+func (s streams) printToolResult(r pannier.ToolResult) error {
 	text := r.Output
 	if r.Proxy != nil {
 		text = fmt.Sprintf("call %s of the agent with %s", r.Proxy.Tool, r.Proxy.Arguments)
@@ -228,15 +229,10 @@ func (s streams) printToolResult(r pannier.ToolResult, saved string) error {
 		sayf(s.err, "warning: the output is cut off")
 	}
 	for _, a := range r.Artifacts {
-		name := pannier.CleanLine(a.Name)
-		if saved != "" {
-			sayf(s.err, "saved %s (%d bytes)", filepath.Join(saved, name), a.Bytes)
-			continue
-		}
-		sayf(s.err, "artifact %s (%d bytes); --save DIR keeps it", name, a.Bytes)
+		sayf(s.err, "artifact %s (%d bytes)", pannier.CleanLine(a.Name), a.Bytes)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(r.ArtifactsLeftOut)) {
-		sayf(s.err, "warning: %d files of the tool are no artifacts: %s", r.ArtifactsLeftOut[reason], pannier.CleanLine(reason))
+		sayf(s.err, "warning: %d of the files that the tool left are not kept: %s", r.ArtifactsLeftOut[reason], pannier.CleanLine(reason))
 	}
 	if r.Error != nil {
 		s.printError(&exitError{message: fmt.Sprintf("%s: %s", r.Error.Code, r.Error.Message), hint: r.Error.Hint})

@@ -49,6 +49,10 @@ func (c *call) addNetwork(result *pannier.ToolResult, failed *pannier.ToolError)
 			failed.Message += fmt.Sprintf("; the address of %s is not public", h.Host)
 			failed.Hint = fmt.Sprintf("do without it, or ask the operator to add %s to tools.http_allow", host)
 			return
+		case pannier.HostUnreachable:
+			failed.Message += fmt.Sprintf("; the runner did not reach %s", h.Host)
+			failed.Hint = "check the name of the host, then call again"
+			return
 		default:
 			continue
 		}

@@ -61,6 +61,10 @@ print(urllib.request.urlopen("http://localhost:%d/SKILL.md" % server.server_port
 			func(j *pannier.ToolJob) { j.Hosts = []string{host} }, fetch, "http://" + host, "; the address of " + host + " is not public", "add " + host + " to tools.http_allow", "403",
 			pannier.ToolHost{Host: host, Requests: 1, Refused: pannier.HostRefusedPrivate},
 		},
+		"unreachable": {
+			func(j *pannier.ToolJob) { j.Hosts = []string{"nowhere.invalid"} }, fetch, "https://nowhere.invalid/", "; the runner did not reach nowhere.invalid:443", "call again", "502 nowhere.invalid",
+			pannier.ToolHost{Host: "nowhere.invalid:443", Requests: 1, Refused: pannier.HostUnreachable},
+		},
 		"without the proxy": {listed, plain, "api.example", "reached through HTTP_PROXY and HTTPS_PROXY only", "use a client that reads", "", pannier.ToolHost{}},
 		"off": {
 			off, fetch, "https://api.example/", "; network is off: tools.network (it asked for api.example:443)", "add api.example to tools.network", "403 network is off: tools.network",
