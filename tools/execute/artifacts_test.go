@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"pannier"
 	"pannier/tools/output"
@@ -82,6 +85,38 @@ func TestManyArtifacts(t *testing.T) {
 	}
 	if kept, err := os.ReadDir(e.left.dir); err != nil || len(kept) != 2 {
 		t.Errorf("kept: %v, %v", kept, err)
+	}
+}
+
+// TestSpecialArtifacts has what a program could leave without a sandbox: sockets, devices and names of files elsewhere.
+func TestSpecialArtifacts(t *testing.T) {
+	outside, work := filepath.Join(t.TempDir(), "outside"), t.TempDir()
+	a := artifacts{dir: t.TempDir()}
+	l, err := net.Listen("unix", filepath.Join(work, "socket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	err = errors.Join(os.WriteFile(outside, []byte("secret"), 0o600), os.Link(outside, filepath.Join(work, "hard")), os.Symlink(outside, filepath.Join(work, "soft")), os.Symlink(filepath.Dir(outside), filepath.Join(work, "dir")))
+	want := map[string]int{pannier.ArtifactLink: 3, pannier.ArtifactSpecial: 1}
+	if err == nil && unix.Mknod(filepath.Join(work, "null"), unix.S_IFCHR|0o666, 1<<8|3) == nil { // root only
+		want[pannier.ArtifactSpecial]++
+	}
+	deep := work
+	for range 2 * maxDepth {
+		deep = filepath.Join(deep, "d")
+	}
+	err = errors.Join(err, os.MkdirAll(deep, 0o700), os.WriteFile(filepath.Join(deep, "file"), nil, 0o600))
+	want[pannier.ArtifactName]++ // the directory that is too deep
+	files, leftOut := a.keep(t.Context(), "c", work, output.NewMask())
+	if err != nil || len(files) > 0 || !maps.Equal(leftOut, want) {
+		t.Errorf("%v: %+v, %v", err, files, leftOut)
+	}
+	if text, err := os.ReadFile(outside); string(text) != "secret" || err != nil {
+		t.Errorf("the file elsewhere is %q, %v", text, err)
+	}
+	if files, leftOut := a.keep(t.Context(), "c", filepath.Join(work, "missing"), output.NewMask()); files != nil || leftOut != nil {
+		t.Errorf("%+v, %v", files, leftOut)
 	}
 }
 

@@ -1,10 +1,15 @@
 package sandbox
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -95,6 +100,52 @@ var socketAttempts = []attempt{
 	{name: "open a raw socket", alone: "identity", try: func(v *victim) error { return opensSocket(unix.AF_PACKET, unix.SOCK_RAW, 0) }},
 	{name: "open a socket to the hypervisor", try: func(v *victim) error { return supportedBy(opensSocket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)) }},
 	{name: "open a socket of the kernel's cryptography", try: func(v *victim) error { return supportedBy(opensSocket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0)) }},
+}
+
+// listed are the hosts that the proxy may ask for: names and addresses of the victim, and a port of which it has none.
+func (v *victim) listed() []string {
+	port := strconv.Itoa(v.TCP)
+	return []string{"localhost:" + port, "127.0.0.1:" + port, "[::ffff:127.0.0.1]:" + port, "0.0.0.0:" + port, "169.254.169.254", "localhost"}
+}
+
+// asksProxy sends a request to the proxy. It returns nil if that reaches a host.
+func asksProxy(request string) error {
+	conn, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(ProxyPort)), time.Minute)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	if _, err := io.WriteString(conn, request); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err == nil && !strings.HasPrefix(line, "HTTP/1.1 200") {
+		err = errors.New(line)
+	}
+	return err
+}
+
+// tunnels asks the proxy for a tunnel.
+func tunnels(address string) error {
+	return asksProxy("CONNECT " + address + " HTTP/1.1\r\nHost: " + address + "\r\n\r\n")
+}
+
+// proxyAttempts ask the proxy for what a program must not reach. The proxy lists the hosts, so it is their address that it refuses.
+var proxyAttempts = []attempt{
+	{name: "ask the proxy for a port of loopback", alone: "proxy", try: func(v *victim) error { return tunnels("127.0.0.1:" + strconv.Itoa(v.TCP)) }},
+	{name: "ask it by a name of loopback", alone: "proxy", try: func(v *victim) error { return tunnels("localhost:" + strconv.Itoa(v.TCP)) }},
+	{name: "ask it by a mapped address", alone: "proxy", try: func(v *victim) error { return tunnels("[::ffff:127.0.0.1]:" + strconv.Itoa(v.TCP)) }},
+	{name: "ask it by the unspecified address", alone: "proxy", try: func(v *victim) error { return tunnels("0.0.0.0:" + strconv.Itoa(v.TCP)) }},
+	{name: "ask it for the metadata address", alone: "proxy", try: func(v *victim) error { return tunnels("169.254.169.254:80") }},
+	{name: "ask it for another port", alone: "proxy", try: func(v *victim) error { return tunnels("169.254.169.254:" + strconv.Itoa(v.TCP)) }},
+	{name: "ask it for a host that is not listed", alone: "proxy", try: func(v *victim) error { return tunnels("192.0.2.1:443") }},
+	{name: "ask it by plain http", alone: "proxy", try: func(v *victim) error {
+		return asksProxy("GET http://127.0.0.1:" + strconv.Itoa(v.TCP) + "/ HTTP/1.1\r\nHost: x\r\n\r\n")
+	}},
+	{name: "hide the host in the header", alone: "proxy", try: func(v *victim) error {
+		return asksProxy("GET / HTTP/1.1\r\nHost: 127.0.0.1:" + strconv.Itoa(v.TCP) + "\r\n\r\n")
+	}},
 }
 
 // supportedBy turns a lack of the kernel into a success: only a refusal counts as stopped.

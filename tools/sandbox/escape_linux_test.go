@@ -21,6 +21,8 @@ import (
 
 	"github.com/elastic/go-seccomp-bpf"
 	"golang.org/x/sys/unix"
+
+	"pannier/tools/egress"
 )
 
 var update = flag.Bool("update", false, "write the table of docs/SECURITY.md")
@@ -39,7 +41,7 @@ type attempt struct {
 
 // attempts are all attempts.
 func attempts() []attempt {
-	return slices.Concat(fileAttempts, metadataAttempts, procAttempts, programAttempts, processAttempts, socketAttempts, sharedAttempts,
+	return slices.Concat(fileAttempts, metadataAttempts, procAttempts, programAttempts, processAttempts, socketAttempts, proxyAttempts, sharedAttempts,
 		namespaceAttempts, kernelAttempts, limitAttempts)
 }
 
@@ -123,6 +125,9 @@ func tryAll(t *testing.T, variants []variant) map[string]map[variant]error {
 				if err == nil && (in == whole || in == noNS || in == warmed) {
 					t.Errorf("user %d, %+v: %q got out", os.Getuid(), in, a.name)
 				}
+				if a.alone == "proxy" && (in == whole || in == warmed) && Support().Loopback && !strings.Contains(fmt.Sprint(err), "HTTP/1.1 40") {
+					t.Errorf("user %d, %+v: %q did not get to the proxy: %v", os.Getuid(), in, a.name, err)
+				}
 			})
 		}
 	}
@@ -169,6 +174,9 @@ func (v *victim) attempt(t *testing.T, a *attempt, in variant) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	if in.landlock && in.seccomp && in.namespaces && Support().Loopback { // with a network by hosts, which is a loopback interface and a proxy
+		spec.Serve = egress.NewProxy(egress.Rules{Hosts: v.listed()}).Start
+	}
 	var groups []seccomp.SyscallGroup
 	if !in.landlock {
 		groups = append(groups, seccomp.SyscallGroup{Action: absent, Names: []string{"landlock_create_ruleset"}})
@@ -202,13 +210,13 @@ func runIn(ctx context.Context, spec Spec, out io.Writer, in variant) (Exit, err
 		l = supported()
 	}
 	if in.forked && l.whole {
-		p, err := startForked(&order{Spec: spec, Namespaces: l.namespaces, User: l.user}, l)
+		p, err := startForked(&order{Spec: spec, Namespaces: l.namespaces, User: l.user, Proxy: spec.Serve != nil}, l)
 		if err != nil {
 			return Exit{}, err
 		}
 		return p.follow(ctx, out)
 	}
-	p, err := startSupervisor(&order{Spec: spec, Namespaces: l.namespaces, User: l.user}, l.attributes(&spec))
+	p, err := startSupervisor(&order{Spec: spec, Namespaces: l.namespaces, User: l.user, Proxy: spec.Serve != nil}, l.attributes(&spec))
 	if err != nil {
 		return Exit{}, err
 	}
