@@ -109,9 +109,10 @@ type ExcludedTool struct {
 	Description string          `json:"description"`
 	Kind        RuntimeToolKind `json:"kind,omitempty"` // empty where the tool has none that is known
 	Skill       string          `json:"skill"`
-	// Reason is one of the constants above, Detail a sentence about it.
+	// Reason is one of the constants above, Detail a sentence about it. Hint says what to do; empty if nothing can be done.
 	Reason string `json:"reason"`
 	Detail string `json:"detail"`
+	Hint   string `json:"hint,omitempty"`
 }
 
 // ToolDiagnostic is one place where a tool does not get what it asks for.

@@ -129,7 +129,7 @@ func (c *call) find() error {
 	return nil
 }
 
-var errDisabled = refuse(pannier.ToolDisabled, "tools of skills are not enabled", "ask the operator to set tools.enabled: true")
+var errDisabled = refuse(pannier.ToolDisabled, "tools of skills are not enabled", "ask the operator to set tools.enabled: true, or to start \"pannier run --tools\"")
 
 // runnerOf returns what carries tools of a kind out, nil where nothing does.
 func (s *Service) runnerOf(kind pannier.RuntimeToolKind) Runner {
@@ -143,7 +143,7 @@ func (s *Service) runnerOf(kind pannier.RuntimeToolKind) Runner {
 func (s *Service) runnerMissing(kind pannier.RuntimeToolKind) error {
 	runner := s.runnerOf(kind)
 	if runner == nil {
-		return refuse(pannier.ToolNoRunner, "no runner carries out tools of kind "+string(kind)+" (tools.runner: "+cmp.Or(s.Where, "none")+")", "ask the operator to set tools.runner to agent or self")
+		return refuse(pannier.ToolNoRunner, "no runner carries out tools of kind "+string(kind)+" (tools.runner: "+cmp.Or(s.Where, "none")+")", "ask the operator to set tools.runner to agent or self, or to start \"pannier run --tools\"")
 	}
 	if kind == pannier.RuntimeHTTP {
 		return nil

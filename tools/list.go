@@ -35,11 +35,7 @@ func (p *plans) of(s *pannier.Snapshot, make func(*pannier.Snapshot) ([]pannier.
 func (p *plan) missing(s *pannier.Snapshot, name string) error {
 	for _, x := range p.excluded {
 		if x.Name == name || x.ModelName == name {
-			hint := "run \"pannier tool list\" to see which tools can be called"
-			if x.Reason == pannier.ToolTrustTooLow {
-				hint = "read the files of the skill, then run \"pannier tool allow " + x.Skill + "\""
-			}
-			return refuse(codeOf(x.Reason), fmt.Sprintf("%s is kept back (%s): %s", name, x.Reason, x.Detail), hint)
+			return refuse(codeOf(x.Reason), fmt.Sprintf("%s is kept back (%s): %s", name, x.Reason, x.Detail), cmp.Or(x.Hint, "run \"pannier tool list\" to see which tools can be called"))
 		}
 	}
 	if pannier.NamesSkillTool(name) {

@@ -46,7 +46,11 @@ func (s *Service) Permission(ctx context.Context, skill *pannier.Skill) (p panni
 	p.Excluded = excluded
 	for i := range planned {
 		tool := permittedTool(&planned[i])
-		if err := s.permit(&permitted, &planned[i], &files); err != nil && p.Refused == nil {
+		err := s.permit(&permitted, &planned[i], &files)
+		if err == nil && !e.Usable {
+			err = unusable(e)
+		}
+		if err != nil && p.Refused == nil {
 			tool.Why = asToolError(err)
 		}
 		p.Tools = append(p.Tools, tool)

@@ -55,7 +55,7 @@ func TestPermissionOfFiles(t *testing.T) {
 		err     error
 	}{
 		"sound":             {func(*bench) {}, "", nil},
-		"unusable":          {func(b *bench) { b.unusable(pannier.ReasonMissingBinary) }, "", nil},
+		"unusable":          {func(b *bench) { b.unusable(pannier.ReasonMissingBinary) }, "", nil}, // its tools say so, below
 		"not scanned":       {func(b *bench) { b.scan = nil }, pannier.ToolUnscanned, nil},
 		"blocked":           {func(b *bench) { b.scan.Decision = pannier.ScanBlock }, pannier.ToolUnscanned, nil},
 		"linked":            {func(b *bench) { b.linked = true }, pannier.ToolChanged, nil},
@@ -74,6 +74,9 @@ func TestPermissionOfFiles(t *testing.T) {
 		p, err := tools.New(b.options).Permission(t.Context(), skill)
 		if !errors.Is(err, tt.err) || tt.err == nil && len(p.Tools) == 0 {
 			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+		if why := len(p.Tools) > 0 && p.Tools[0].Why != nil && p.Tools[0].Why.Code == pannier.ToolDependencyMissing; why != (name == "unusable") {
+			t.Errorf("%s: why %+v", name, p.Tools)
 		}
 		code := ""
 		if p.Refused != nil {

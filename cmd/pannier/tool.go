@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,7 +63,37 @@ func (s streams) printTools(list pannier.ToolList) error {
 	for _, t := range list.Excluded {
 		rows = append(rows, []string{plain.Shorten(t.Name, 80), string(t.Kind), "no", plain.Shorten(t.Reason+": "+t.Detail, 100)})
 	}
-	return s.table(rows, columnPaint{2, s.paint.negative})
+	if err := s.table(rows, columnPaint{2, s.paint.negative}); err != nil {
+		return err
+	}
+	return s.printToolHints(list)
+}
+
+// maxToolHints is how many hints a list of tools has.
+const maxToolHints = 5
+
+// printToolHints says what to do about the tools that cannot be called, each hint once.
+func (s streams) printToolHints(list pannier.ToolList) error {
+	var hints []string
+	for _, t := range list.Tools {
+		if t.Why != nil {
+			hints = append(hints, t.Why.Hint)
+		}
+	}
+	for _, t := range list.Excluded {
+		hints = append(hints, t.Hint)
+	}
+	said := map[string]bool{"": true}
+	for _, hint := range hints {
+		if said[hint] || len(said) > maxToolHints {
+			continue
+		}
+		said[hint] = true
+		if err := sayf(s.err, "hint: %s", hint); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func yesNo(yes bool) string {
@@ -91,7 +122,7 @@ func (p *program) toolShowCommand() *cobra.Command {
 			e := answerNo(fmt.Sprintf("no tool is called %q", args[0]), "run \"pannier tool list\" to see all tools")
 			for _, t := range list.Excluded {
 				if t.Name == args[0] || t.ModelName == args[0] {
-					e.message = fmt.Sprintf("%s is kept back (%s): %s", t.Name, t.Reason, t.Detail)
+					e.message, e.hint = fmt.Sprintf("%s is kept back (%s): %s", t.Name, t.Reason, t.Detail), cmp.Or(t.Hint, e.hint)
 				}
 			}
 			return pannier.ListedTool{}, e

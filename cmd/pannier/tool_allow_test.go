@@ -93,6 +93,8 @@ func TestAllowReplacesTrust(t *testing.T) {
 		})
 	}
 	refused(pannier.ToolTrustLevelTooLow, `"pannier tool allow low"`)
+	s.runs(t, exitYes, `hint: read the files of the skill, then run "pannier tool allow low"`, "tool", "list")
+	s.runs(t, exitNo, `hint: read the files of the skill, then run "pannier tool allow low"`, "tool", "show", tool)
 	s.runs(t, exitYes, "trust untrusted", "tool", "allow", "low")
 	s.runs(t, exitYes, "greetings", "tool", "call", tool)
 	s.write(t, "echo 'echo more' >> skills/low/scripts/greet.sh")

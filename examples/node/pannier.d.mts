@@ -49,7 +49,7 @@ export interface Resolution {
   rejected: { id?: string; slug: string; reason: string; detail: string }[];
   /** Those of the active skills. */
   tools: Tool[];
-  excluded_tools: { name: string; skill: string; reason: string; detail: string }[];
+  excluded_tools: { name: string; skill: string; reason: string; detail: string; hint?: string }[];
   prompt: { format: string; text: string; omitted: unknown[]; truncated: boolean };
 }
 

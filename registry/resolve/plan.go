@@ -85,7 +85,7 @@ func (rules Rules) Tools(s *pannier.Snapshot) ([]pannier.RuntimeTool, []pannier.
 	for _, t := range tools {
 		excluded = append(excluded, pannier.ExcludedTool{
 			Name: t.Name, ModelName: t.ModelName, Description: t.Description, Kind: t.Kind, Skill: t.Skill, Reason: pannier.ToolsDisabled,
-			Detail: "the settings let no tool be called (tools.enabled: false)",
+			Detail: "the settings let no tool be called (tools.enabled: false)", Hint: enableHint,
 		})
 	}
 	slices.SortStableFunc(excluded, func(a, b pannier.ExcludedTool) int {
@@ -135,9 +135,7 @@ func (p *planner) skill(e *pannier.Entry) {
 			reason, detail = pannier.ToolDuplicateName, "another tool of the skill has its model_name"
 		}
 		if reason != "" {
-			p.excluded = append(p.excluded, pannier.ExcludedTool{
-				Name: name, ModelName: pannier.ModelName(name), Description: describe(tool), Kind: d.Kind, Skill: e.Slug, Reason: reason, Detail: detail,
-			})
+			p.exclude(e, tool, d.Kind, name, reason, detail)
 			continue
 		}
 		p.accept(e, tool, &d, name)
@@ -195,9 +193,7 @@ func (p *planner) files(e *pannier.Entry, from int) {
 		}
 		taken[name] = true
 		if reason != "" {
-			p.excluded = append(p.excluded, pannier.ExcludedTool{
-				Name: name, ModelName: pannier.ModelName(name), Description: describe(tool), Kind: d.Kind, Skill: e.Slug, Reason: reason, Detail: detail,
-			})
+			p.exclude(e, tool, d.Kind, name, reason, detail)
 			continue
 		}
 		d.Config, _ = json.Marshal(run) // texts are always JSON
@@ -216,7 +212,7 @@ func (r ToolRules) exclusion(e *pannier.Entry, tool *pannier.Tool, kind pannier.
 	case tool.Fault != "":
 		return tool.Fault, tool.FaultDetail
 	case kind == "":
-		return pannier.ToolInvalidDeclaration, "what the skill says of it cannot be read; `pannier show` tells more"
+		return pannier.ToolInvalidDeclaration, "what the skill says of it cannot be read"
 	case r.byPermission(e, kind) && (!r.Enabled || e.Policy.ToolsAllowed.IsZero()):
 		return pannier.ToolTrustTooLow, fmt.Sprintf("a tool of kind %s takes trust of at least %s, and the skill has %s", kind, r.trust(kind), cmp.Or(e.TrustLevel, pannier.TrustUntrusted))
 	case accepted >= r.MaxPerSkill:
@@ -225,6 +221,29 @@ func (r ToolRules) exclusion(e *pannier.Entry, tool *pannier.Tool, kind pannier.
 		return pannier.ToolInvalidSlug, fmt.Sprintf("its name has %d bytes with that of the skill; it may have %d", len(name), maxToolName)
 	}
 	return "", ""
+}
+
+// enableHint is what to do where tools are not enabled.
+const enableHint = `ask the operator to set tools.enabled: true, or to start "pannier run --tools"`
+
+// exclude keeps a tool back, and says what to do about it.
+func (p *planner) exclude(e *pannier.Entry, tool *pannier.Tool, kind pannier.RuntimeToolKind, name, reason, detail string) {
+	hint := `run "pannier show ` + e.Slug + `" to see what the skill declares`
+	switch {
+	case reason == pannier.ToolsDisabled:
+		hint = enableHint
+	case reason == pannier.ToolDisabledByConfig && e.Policy.ToolsOff:
+		hint = `run "pannier policy set ` + e.Slug + ` --tools true"`
+	case reason == pannier.ToolDisabledByConfig:
+		hint = "ask the operator to add " + string(kind) + " to tools.kinds"
+	case reason == pannier.ToolTrustTooLow && p.rules.Enabled:
+		hint = `read the files of the skill, then run "pannier tool allow ` + e.Slug + `"`
+	case reason == pannier.ToolTrustTooLow:
+		hint = "ask the operator to raise `trust` of the root that the skill lies in"
+	}
+	p.excluded = append(p.excluded, pannier.ExcludedTool{
+		Name: name, ModelName: pannier.ModelName(name), Description: describe(tool), Kind: kind, Skill: e.Slug, Reason: reason, Detail: detail, Hint: hint,
+	})
 }
 
 func (p *planner) accept(e *pannier.Entry, tool *pannier.Tool, d *declaration, name string) {

@@ -313,8 +313,8 @@ func TestToolRules(t *testing.T) {
 		}
 		for _, x := range excluded {
 			reasons = append(reasons, x.Name+" "+x.Reason)
-			if x.Detail == "" {
-				t.Errorf("%s: %s has no detail", tt.name, x.Name)
+			if x.Detail == "" || x.Hint == "" {
+				t.Errorf("%s: %s has no detail or no hint: %+v", tt.name, x.Name, x)
 			}
 		}
 		if got := strings.Join(names, " "); got != tt.tools {
