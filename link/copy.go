@@ -14,6 +14,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -88,6 +89,9 @@ func (p *pass) read(ctx context.Context, slug string) (map[string]string, error)
 	}
 	files := map[string]string{}
 	for _, f := range list {
+		if !utf8.ValidString(f.Path) || strings.ContainsRune(f.Path, utf8.RuneError) {
+			continue // neither the API nor the marker can name it
+		}
 		digest, err := p.send(ctx, slug, f.Path, io.Discard)
 		if err != nil {
 			return nil, err

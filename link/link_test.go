@@ -381,6 +381,11 @@ func TestCopies(t *testing.T) {
 			t.Errorf("%s has mode %v", name, info.Mode())
 		}
 	}
+	write(t, b.skills[1].Dir+"/no \xff text", "left out")
+	write(t, b.skills[1].Dir+"/a \"b\"\n%41?#.md", "odd")
+	b.keep("copied pdf")
+	b.keep()
+	b.reads("pdf/a \"b\"\n%41?#.md", "odd")
 	write(t, b.skills[1].Dir+"/SKILL.md", "new")
 	need(t, os.Remove(b.skills[1].Dir+"/scripts/run.sh"))
 	b.options.DryRun = true
