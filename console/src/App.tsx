@@ -4,7 +4,8 @@ import { slow } from "./api/client";
 import { connected, lost, reconnect, refused, stuck } from "./api/events";
 import { canWrite, config, embedded, logout, over, session, starting } from "./api/session";
 import { DropBar, DropLayer } from "./drop/index";
-import { openDropPanel } from "./drop/panel_state";
+import { DropZone } from "./drop/Panel";
+import { drops, openDropPanel } from "./drop/panel_state";
 import { useKeys } from "./lib/keys";
 import { flush, href, route, views } from "./router";
 import { health } from "./store";
@@ -48,7 +49,17 @@ function Frame() {
         {!embedded && <Header onHelp={() => setHelp(true)} />}
         <ConnectionBar />
         <DropBar />
-        <Main>{dropOnly ? <DropOnly /> : <Fault key={r.view + "/" + r.slug}>{viewOf()}</Fault>}</Main>
+        <Main>
+          {embedded ? (
+            <div class="embed">
+              {canWrite() && <DropZone drops={drops.value} onClose={() => {}} />}
+              {!canWrite() && dropOnly && <p class="hint">{S.drop.readOnly}</p>}
+              {!dropOnly && <Fault key={r.view + "/" + r.slug}>{viewOf()}</Fault>}
+            </div>
+          ) : (
+            <Fault key={r.view + "/" + r.slug}>{viewOf()}</Fault>
+          )}
+        </Main>
         <Toasts />
       </div>
       <Help open={help} onClose={() => setHelp(false)} />
@@ -74,17 +85,6 @@ function viewOf() {
     default:
       return r.slug ? <Skill slug={r.slug} path={r.params.path} /> : <Skills />;
   }
-}
-
-/** DropOnly is what a page that embeds only the drop zone shows. */
-function DropOnly() {
-  return (
-    <div class="page">
-      <Button kind="primary" icon={<DropIcon />} onClick={openDropPanel}>
-        {S.app.add}
-      </Button>
-    </div>
-  );
 }
 
 function Header({ onHelp }: { onHelp: () => void }) {

@@ -1,4 +1,5 @@
 import { render } from "preact";
+import { startEmbed } from "./api/embed";
 import { start } from "./api/session";
 import { App } from "./App";
 import { startDrops } from "./drop/index";
@@ -6,5 +7,6 @@ import { startStore } from "./store";
 
 startDrops();
 startStore();
+startEmbed();
 void start();
 render(<App />, document.getElementById("app")!);

@@ -173,11 +173,15 @@ function askParent(): void {
   for (const origin of config.peek()?.embed_origins ?? []) window.parent.postMessage({ type: "pannier.ready" }, origin);
 }
 
+/** isFromParent reports whether a message is one of the embedding page, and that page of an allowed origin. */
+export function isFromParent(e: MessageEvent): boolean {
+  return e.source === window.parent && window.parent !== window && (config.peek()?.embed_origins.includes(e.origin) ?? false);
+}
+
 /** listenToParent accepts a token from the embedding page, if its origin is allowed. */
 function listenToParent(): void {
   addEventListener("message", (e: MessageEvent<{ type?: unknown; token?: unknown } | null>) => {
-    if (e.source !== window.parent || window.parent === window) return;
-    if (!config.peek()?.embed_origins.includes(e.origin)) return;
+    if (!isFromParent(e)) return;
     if (e.data?.type === "pannier.token" && typeof e.data.token === "string") void login(e.data.token);
   });
 }

@@ -2,7 +2,7 @@ import { useRef } from "preact/hooks";
 import { S } from "../strings";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
-import { WarnIcon } from "../ui/icons";
+import { DropIcon, WarnIcon } from "../ui/icons";
 import { fromFiles } from "./collect";
 import type { Drop, Fault, Part } from "./drops";
 import { addDrop, removeDrop, titleOf } from "./panel_state";
@@ -14,13 +14,20 @@ import { UploadProgress } from "./UploadProgress";
 export function DropPanel({ open, drops, onClose }: { open: boolean; drops: readonly Drop[]; onClose: () => void }) {
   return (
     <Dialog title={S.drop.title} open={open} onClose={onClose} wide>
-      <div class="drop-panel">
-        <Pickers again={drops.length > 0} />
-        {drops.map((d) => (
-          <DropView key={d.id} drop={d} onClose={onClose} />
-        ))}
-      </div>
+      <DropZone drops={drops} onClose={onClose} />
     </Dialog>
+  );
+}
+
+/** DropZone is where skills are dropped, with what was dropped below it. A frame in another page shows it without a dialog. */
+export function DropZone({ drops, onClose }: { drops: readonly Drop[]; onClose: () => void }) {
+  return (
+    <div class="drop-panel">
+      <Pickers again={drops.length > 0} />
+      {drops.map((d) => (
+        <DropView key={d.id} drop={d} onClose={onClose} />
+      ))}
+    </div>
   );
 }
 
@@ -35,6 +42,7 @@ function Pickers({ again }: { again: boolean }) {
   };
   return (
     <div class={again ? "drop-pickers again" : "drop-pickers"}>
+      {!again && <DropIcon />}
       {!again && <p>{S.drop.intro}</p>}
       <div class="buttons">
         <Button kind={again ? "plain" : "primary"} onClick={() => folder.current!.click()}>

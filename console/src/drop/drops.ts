@@ -15,6 +15,9 @@ export interface Tools {
   /** limits waits for a login if there is none: they are the sidecar's. */
   limits: () => Promise<{ limits: Limits; skip?: readonly string[]; compressedBytes: number }>;
   delay?: (ms: number) => Promise<void>;
+  /** installed and failed report what a drop has done, for example to a page that embeds this one. */
+  installed?: (results: readonly Result[]) => void;
+  failed?: (fault: Fault) => void;
   /** offer has the model offered these skills. */
   offer: (installed: readonly Result[]) => Promise<void>;
 }
@@ -142,6 +145,8 @@ export class Part {
     const installed = new Map(this.installed.value);
     const failed = new Map(this.failed.value);
     for (const r of results) (r.ok ? installed : failed).set(r.path, r);
+    this.tools.installed?.(results.filter((r) => r.ok));
+    for (const r of results) if (r.error) this.tools.failed?.({ code: r.error.code, detail: r.error.detail, hint: "" });
     this.installed.value = installed;
     this.failed.value = failed;
   }
@@ -253,6 +258,7 @@ export class Drop {
 
   private fail(fault: Fault): void {
     this.fault.value = fault;
+    this.tools.failed?.(fault);
     this.stage.value = "failed";
   }
 

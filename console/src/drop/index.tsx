@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { canWrite, over, session } from "../api/session";
+import { canWrite, embedded, over, session } from "../api/session";
 import { S } from "../strings";
 import { DropIcon } from "../ui/icons";
 import { fromTransfer } from "./collect";
@@ -59,7 +59,7 @@ export function DropLayer({ children }: { children: ComponentChildren }) {
           </div>
         </div>
       )}
-      <DropPanel open={dropPanelOpen.value && !over.value} drops={drops.value} onClose={closeDropPanel} />
+      {!embedded && <DropPanel open={dropPanelOpen.value && !over.value} drops={drops.value} onClose={closeDropPanel} />}
     </>
   );
 }
@@ -67,7 +67,7 @@ export function DropLayer({ children }: { children: ComponentChildren }) {
 /** DropBar leads back to drops that go on while the panel is closed. */
 export function DropBar() {
   const working = drops.value.filter((d) => !["failed", "cancelled"].includes(d.stage.value));
-  if (dropPanelOpen.value || working.length === 0) return null;
+  if (embedded || dropPanelOpen.value || working.length === 0) return null;
   return (
     <div class="bar" role="status">
       <span>{titleOf(working[0]!)}</span>

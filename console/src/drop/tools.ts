@@ -2,6 +2,7 @@
 
 import { asProblem } from "../api/client";
 import type { Skill } from "../api/model";
+import { tell } from "../api/embed";
 import { setPolicy } from "../api/policy";
 import { over, session } from "../api/session";
 import { each } from "../lib/bulk";
@@ -39,6 +40,13 @@ async function limits(): Promise<{ limits: Limits; skip?: readonly string[]; com
 export const tools: Tools = {
   connect,
   limits,
+  installed: (results) => {
+    for (const { result } of results) {
+      const { slug, path, version } = result!.skill;
+      tell("installed", { slug, path, version, replaced: result!.status === "updated" });
+    }
+  },
+  failed: (fault) => tell("error", { code: fault.code, message: S.drop.faults[fault.code]?.(fault.detail, fault.hint).text ?? fault.detail }),
   offer: async (installed) => {
     const skills = installed.map((r) => r.result!.skill);
     const { failed } = await each(skills, 4, (s) => setPolicy({ slug: s.slug, source_kind: (s.source_kind ?? "workspace") as SourceKind }, { allow_implicit_invocation: true }));
