@@ -98,7 +98,7 @@ var toolSettings = []setting{
 		"variables of the runner that a tool gets if its skill requires them, separated by commas",
 		texts(func(d *draft) *[]string { return &d.Tools.Env }, parseVariableName)),
 	list(setting{key: "tools.http_allow", kind: "hosts"},
-		"hosts, or hosts with a port, that http tools may reach although their address is private, separated by commas",
+		"hosts, or hosts with a port, that http tools and tools.network may reach although their address is private, separated by commas",
 		texts(func(d *draft) *[]string { return &d.Tools.HTTPAllow }, parseHost)),
 	list(setting{key: "tools.secrets", single: "tools.secret", kind: "name@host/slug=source", split: splitHeaders},
 		"a secret for headers of http tools of a skill: NAME@HOST/SLUG=@FILE or NAME@HOST/SLUG=$VARIABLE of the sidecar; SLUG+SLUG for several; repeatable", readSecrets),

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"pannier/internal/journal"
@@ -87,6 +88,12 @@ var summaries = map[pannier.EventType]func(json.RawMessage) (eventSummary, error
 		s := eventSummary{d.Slug, fmt.Sprintf("tool called: %s, ok after %d ms", d.Name, d.DurationMS), ""}
 		if !d.OK {
 			s.text, s.colour = fmt.Sprintf("tool called: %s, %s after %d ms", d.Name, d.Code, d.DurationMS), yellow
+		}
+		if i := slices.IndexFunc(d.Network, func(h pannier.ToolHost) bool { return h.Refused != "" }); i >= 0 {
+			s.text += fmt.Sprintf(", %s: %s", d.Network[i].Host, d.Network[i].Refused)
+		}
+		if len(d.Artifacts) > 0 {
+			s.text += ", " + plain.Count(len(d.Artifacts), "artifact")
 		}
 		return s
 	}),

@@ -216,6 +216,10 @@ func TestEverySummary(t *testing.T) {
 		{pannier.EventSkillWarning, `{"name":"pdf","kind":"code","detail":"\u001b[2J\nred"}`, "pdf warning: [2J red (code)"},
 		{pannier.EventCatalogUpdated, `{"count":9,"added":["a","b","c","d","e","f"],"removed":["z"]}`, "9 skills; added a, b, c, d and 2 more; removed z"},
 		{"turn_done", `{"slug":"pdf","digest":"sha256:` + strings.Repeat("0123456789abcdef", 4) + `","count":2}`, "pdf turn done, digest 0123456789ab, count 2"},
+		{
+			pannier.EventSkillToolCalled, `{"slug":"pdf","name":"skill.pdf.x","code":"runtime.failed","duration_ms":3,"network":[{"host":"a:443"},{"host":"b:443","refused":"not_listed"}],"artifacts":[{"name":"a"},{"name":"b"}]}`,
+			"pdf tool called: skill.pdf.x, runtime.failed after 3 ms, b:443: not_listed, 2 artifacts",
+		},
 		{pannier.EventSkillLoaded, `[1]`, "skill loaded: [1]"},
 	} {
 		if got := (palette{}).summary(summarize(tt.kind, json.RawMessage(tt.data)), 0); got != tt.want {

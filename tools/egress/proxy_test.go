@@ -12,7 +12,9 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pannier"
@@ -276,4 +278,60 @@ func TestSlowClients(t *testing.T) {
 			t.Fatalf("a connection goes on: %v", err)
 		}
 	}
+}
+
+// pipes is a listener of connections within the process, whose deadlines are those of the bubble.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if conn, ok := <-p; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Close() error   { return nil }
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// TestSilence ends a connection that does not send a whole header, and a tunnel without a byte for a minute.
+func TestSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewProxy(Rules{Hosts: []string{"api.example"}})
+		far, served := net.Pipe()
+		p.dial = func(context.Context, string, string) (net.Conn, error) { return far, nil }
+		listener := make(pipes)
+		var ended sync.WaitGroup
+		ended.Go(func() { p.Serve(listener) })
+		ended.Go(func() { _, _ = io.Copy(io.Discard, served) })
+		open := func(text string) net.Conn {
+			near, conn := net.Pipe()
+			listener <- conn
+			if _, err := io.WriteString(near, text); err != nil {
+				t.Fatal(err)
+			}
+			return near
+		}
+		begun := time.Now()
+		slow := open("GET http://api.example/ HTTP/1.1\r\nX: ")
+		if _, err := io.ReadAll(slow); err != nil || time.Since(begun) != headerWait {
+			t.Errorf("a slow header ends after %v: %v", time.Since(begun), err)
+		}
+		tunnel := open("CONNECT api.example:443 HTTP/1.1\r\nHost: api.example\r\n\r\n")
+		answers := bufio.NewReader(tunnel)
+		if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, " 200 ") {
+			t.Fatalf("%q, %v", line, err)
+		}
+		for range 3 { // each byte begins the minute again
+			time.Sleep(idleWait - time.Second)
+			if _, err := tunnel.Write([]byte("x")); err != nil {
+				t.Fatalf("a tunnel that is used ended: %v", err)
+			}
+		}
+		begun = time.Now()
+		if _, err := io.Copy(io.Discard, answers); err != nil || time.Since(begun) != idleWait {
+			t.Errorf("a silent tunnel ends after %v: %v", time.Since(begun), err)
+		}
+		close(listener)
+		ended.Wait()
+	})
 }
