@@ -189,7 +189,7 @@ func TestTriggersReachEveryModel(t *testing.T) {
 	}
 	host := connectMCP(t, eras["stateless"], &mcp.StreamableClientTransport{Endpoint: "http://pannier/mcp", HTTPClient: socketClient(s.socket)})
 	tools := must(host.ListTools(t.Context(), nil))(t)
-	if text := tools.Tools[0].Description; !strings.Contains(text, "- `pdf`: Fills in forms. Triggers: tax return") {
+	if text := tools.Tools[0].Description; !strings.Contains(text, "- pdf: Fills in forms. Triggers: tax return") {
 		t.Errorf("the description of %s is\n%s", tools.Tools[0].Name, text)
 	}
 }

@@ -264,7 +264,7 @@ func checkMCPTools(t *testing.T, h *mcpHost) {
 		t.Errorf("activate_skill: %s %+v", schema, tools.Tools[0].Annotations)
 	}
 	if about := tools.Tools[0].Description; !strings.HasPrefix(about, "Skills of this project: notes, odd, pdf\nLook here first: ") ||
-		!strings.Contains(about, "\n- `pdf`: Fill forms.") || strings.Contains(about, "byhand") || strings.Contains(about, "needy") {
+		!strings.Contains(about, "\n- pdf: Fill forms.") || strings.Contains(about, "byhand") || strings.Contains(about, "needy") {
 		t.Errorf("activate_skill: %s", about)
 	}
 	for _, tt := range []struct {

@@ -134,9 +134,9 @@ const instructionsMaxBytes = 4000
 // The description of the tool that returns skills, without their names. A model reads it before it has chosen anything, so
 // that it says when to look, and hosts that show its beginning alone show names.
 const (
-	lookTools = "Look here first: before you start any task, check whether one of these skills is for it. If one is, you MUST " +
-		"call this tool with its name before you do anything else, and follow the instructions that it returns.\n"
-	lookFind = "Not all of the %d skills are described here: if none of these fits, call " + toolFind + " with the task.\n"
+	lookTools = "Look here first: before any task, check these skills. If one fits, you MUST call this tool with its name before " +
+		"you do anything else, and follow the instructions that it returns.\n"
+	lookFind = "There are %d skills, and not all are described here: if none fits, call " + toolFind + " with the task.\n"
 )
 
 // describeActivate returns the description of the tool that returns skills: the catalog.

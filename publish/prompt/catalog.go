@@ -35,7 +35,7 @@ func Catalog(s *pannier.Snapshot, entries []*pannier.Entry, maxBytes int, headin
 	head := heading + names + others + "\n" + more
 	r := NewRenderer(s, "")
 	described := func(e item, description string) string {
-		return strings.TrimSuffix("- `"+e.Slug+"`: "+description, ": ") + "\n"
+		return strings.TrimSuffix("- "+e.Slug+": "+description, ": ") + "\n"
 	}
 	room := maxBytes - len(head)
 	for maxChars := room; maxChars > 0; {
