@@ -1,8 +1,10 @@
 package pannier
 
 import (
+	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // The file names of a skill directory that discovery reads.
@@ -82,27 +84,75 @@ func (r DiscoveryRules) Skips(name string) bool {
 	return strings.HasPrefix(name, ".") || slices.Contains(r.Skip, name)
 }
 
-// dotFiles are the files with a dot in front that are part of a skill. All others, such as .env and .netrc, commonly hold
-// secrets or the state of a tool, and are not served.
+// dotFiles are the files with a dot in front that are part of a skill. Others are part of one only if its text names them.
 var dotFiles = []string{
 	".clawhubignore", ".dockerignore", ".editorconfig", ".env.example", ".gitattributes", ".gitignore", ".gitkeep", ".npmignore",
 }
 
-// Serves reports whether a file of a skill is served, by its path below the skill directory: it lies in no directory that is
-// skipped, and its name has a dot in front only where it is one of a short list.
-func (r DiscoveryRules) Serves(file string) bool {
-	dirs := strings.Split(file, "/")
-	name := dirs[len(dirs)-1]
-	return !slices.ContainsFunc(dirs[:len(dirs)-1], r.Skips) && (name == "" || name[0] != '.' || slices.Contains(dotFiles, name))
+// privateFiles are the files with a dot in front that are never part of a skill, in lower case: they commonly hold secrets, or the
+// state of a tool.
+var privateFiles = []string{
+	".bash_history", ".boto", ".dockercfg", ".ds_store", ".env", ".envrc", ".git", ".git-credentials", ".htpasswd", ".my.cnf", ".netrc",
+	".npmrc", ".pgpass", ".pypirc", ".vault-token", ".yarnrc.yml", ".zsh_history",
 }
 
-// ServesResolved is as [DiscoveryRules.Serves] for the path that links lead to. Directories whose names begin with two dots are
-// passed through: Kubernetes keeps the files of a volume in them, and links to them.
-func (r DiscoveryRules) ServesResolved(file string) bool {
+// Serves reports whether a file of a skill is served whatever its text says, by its path below the skill directory: it lies in no
+// directory that is skipped, and its name has a dot in front only where it is one of a short list.
+func (r DiscoveryRules) Serves(file string) bool {
+	name := path.Base(file)
+	return r.entersDirsOf(file) && (name[0] != '.' || slices.Contains(dotFiles, name))
+}
+
+// ServesIfNamed reports whether a file that [DiscoveryRules.Serves] excludes is served where the text of its skill names it
+// ([NamesFile]).
+func (r DiscoveryRules) ServesIfNamed(file string) bool {
+	name := strings.ToLower(path.Base(file))
+	return r.entersDirsOf(file) && !strings.HasPrefix(name, ".env.") && !slices.Contains(privateFiles, name)
+}
+
+func (r DiscoveryRules) entersDirsOf(file string) bool {
+	dirs := strings.Split(file, "/")
+	return !slices.ContainsFunc(dirs[:len(dirs)-1], r.Skips)
+}
+
+// NamesFile reports whether a text names a file by its whole path below the skill directory, with or without "./" in front. A path
+// that is a part of a longer one, such as that of a file in the home directory, is not a name of it.
+func NamesFile(text, file string) bool {
+	for rest, before := text, ""; ; {
+		head, tail, found := strings.Cut(rest, file)
+		if !found {
+			return false
+		}
+		before = strings.TrimSuffix(before+head, "./")
+		if !endsInPath(before) && !continuesPath(tail) {
+			return true
+		}
+		before, rest = file, tail
+	}
+}
+
+func isNameByte(b byte) bool {
+	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '_' || b == '-' || b >= utf8.RuneSelf
+}
+
+func endsInPath(text string) bool {
+	last := len(text) - 1
+	return last >= 0 && (isNameByte(text[last]) || strings.IndexByte("/.~\\", text[last]) >= 0)
+}
+
+// continuesPath reports whether a text goes on with a part of a path. A dot that ends a sentence is none.
+func continuesPath(text string) bool {
+	dots := len(text) - len(strings.TrimLeft(text, "."))
+	return text != "" && (text[0] == '/' || dots < len(text) && isNameByte(text[dots]))
+}
+
+// ResolvedFile returns the path that decides whether a file at the end of links is served. Directories whose names begin with two
+// dots are passed through: Kubernetes keeps the files of a volume in them, and links to them.
+func ResolvedFile(file string) string {
 	dirs := strings.Split(file, "/")
 	name := dirs[len(dirs)-1]
 	dirs = slices.DeleteFunc(dirs[:len(dirs)-1], func(dir string) bool { return strings.HasPrefix(dir, "..") })
-	return r.Serves(strings.Join(append(dirs, name), "/"))
+	return strings.Join(append(dirs, name), "/")
 }
 
 // IsSkillFile reports whether a file called name makes its directory a skill. Cases other than [SkillFile] are taken,

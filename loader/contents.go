@@ -33,11 +33,12 @@ func (l *Loader) Contents(ctx context.Context, s *pannier.Skill) (pannier.Conten
 		return pannier.Contents{}, fmt.Errorf("read %s: %w", s.Path, changedUnlessBusy(err))
 	}
 	defer in.dir.close()
-	w := lister{rules: l.rules, skill: s, place: in.place, dir: in.dir}
+	serves := l.servedOf(s)
+	w := lister{rules: l.rules, serves: serves, skill: s, place: in.place, dir: in.dir}
 	if err := w.listAll(ctx); err != nil {
 		return pannier.Contents{}, err
 	}
-	in.files = slices.DeleteFunc(w.files, func(f pannier.File) bool { return !l.rules.Serves(f.Path) })
+	in.files = slices.DeleteFunc(w.files, func(f pannier.File) bool { return !serves(f.Path) })
 	tools := in.toolFiles(l.scripts || s.ToolsOnly) // prompts list the scripts of a skill that has tools only
 	tools = tools[:min(len(tools), maxContentTools)]
 	for i := range tools {

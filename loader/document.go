@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
@@ -106,10 +107,29 @@ const maxFileEntries = 10 * MaxFiles
 // Files lists the files of a skill of a catalog, by path in bytes, SKILL.md included. truncated says that there are more
 // than [MaxFiles], or deeper ones, or a directory that cannot be read; which of too many files are listed is not said.
 // Directories that discovery skips are not entered, nor are links to directories; a link to a file within the root is listed
-// as that file. What is neither a file nor a directory is left out, and so is what [pannier.DiscoveryRules.Serves] does not serve.
+// as that file. What is neither a file nor a directory is left out, and so is what is not served.
 func (l *Loader) Files(ctx context.Context, s *pannier.Skill) (files []pannier.File, truncated bool, err error) {
 	files, truncated, err = l.allFiles(ctx, s)
-	return slices.DeleteFunc(files, func(f pannier.File) bool { return !l.rules.Serves(f.Path) }), truncated, err
+	serves := l.servedOf(s)
+	return slices.DeleteFunc(files, func(f pannier.File) bool { return !serves(f.Path) }), truncated, err
+}
+
+// servedOf returns a function that says whether a file of a skill is served, by its path below the skill directory. It reads the
+// text of the skill where that decides, and serves no more where that is not the one of the catalog.
+func (l *Loader) servedOf(s *pannier.Skill) func(string) bool {
+	text := sync.OnceValue(func() string {
+		if s.ToolsOnly || s.Broken || s.LastGood || s.Deleting {
+			return ""
+		}
+		text, err := l.readWhole(s)
+		if err != nil || pannier.DigestOf(text) != s.Digest {
+			return ""
+		}
+		return string(text)
+	})
+	return func(name string) bool {
+		return l.rules.Serves(name) || l.rules.ServesIfNamed(name) && pannier.NamesFile(text(), name)
+	}
 }
 
 // allFiles lists dot files too.
@@ -119,7 +139,7 @@ func (l *Loader) allFiles(ctx context.Context, s *pannier.Skill) (files []pannie
 		return nil, false, fmt.Errorf("list %s: %w", s.Path, err)
 	}
 	defer dir.close()
-	w := lister{rules: l.rules, skill: s, place: l.placeOf(s), dir: dir}
+	w := lister{rules: l.rules, serves: l.servedOf(s), skill: s, place: l.placeOf(s), dir: dir}
 	err = w.listAll(ctx)
 	return w.files, w.truncated, err
 }
@@ -164,6 +184,7 @@ func (d skillDir) openDir(name string) (openFile, error) {
 // lister lists the files of one skill.
 type lister struct {
 	rules     pannier.DiscoveryRules
+	serves    func(string) bool // of the skill
 	skill     *pannier.Skill
 	place     fsx.Place
 	dir       skillDir
@@ -292,7 +313,7 @@ func (w *lister) leadsToServed(name string) bool {
 			continue
 		}
 		if below, ok := strings.CutPrefix(real, strings.TrimSuffix(base, "/")+"/"); ok {
-			return w.rules.ServesResolved(below)
+			return w.serves(pannier.ResolvedFile(below))
 		}
 	}
 	return false

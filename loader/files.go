@@ -41,13 +41,14 @@ type File struct {
 // SKILL.md or _meta.json that is itself a link may lead elsewhere in its root, or into its link targets, as it may for
 // discovery. What the rules do not serve is not served through a link either.
 func (l *Loader) Open(ctx context.Context, s *pannier.Skill, name string) (*File, error) {
-	if fault := l.checkPath(name); fault != "" {
+	serves := l.servedOf(s)
+	if fault := checkPath(name, serves); fault != "" {
 		return nil, &pannier.FileError{Fault: fault, Path: name}
 	}
 	if s.Deleting || name == s.File && (s.Broken || s.LastGood) {
 		return nil, pannier.ErrNotServable
 	}
-	file, err := l.openBelow(s, name)
+	file, err := l.openBelow(s, name, serves)
 	if err != nil {
 		return nil, describeOpen(err, s, name)
 	}
@@ -60,14 +61,14 @@ func (l *Loader) Open(ctx context.Context, s *pannier.Skill, name string) (*File
 }
 
 // checkPath says what is wrong with a path before anything is opened.
-func (l *Loader) checkPath(name string) pannier.FileFault {
+func checkPath(name string, serves func(string) bool) pannier.FileFault {
 	switch {
 	case name == "" || name == "." || strings.HasSuffix(name, "/") && fs.ValidPath(strings.TrimSuffix(name, "/")):
 		return pannier.FileIsDirectory
 	case !fs.ValidPath(name):
 		return pannier.FileOutside
 	}
-	if !l.rules.Serves(name) {
+	if !serves(name) {
 		return pannier.FileSkipped
 	}
 	return ""
@@ -85,31 +86,31 @@ func digestIn(s *pannier.Skill, name string) pannier.Digest {
 }
 
 // openBelow opens a file below the skill directory; what discovery has read as discovery does.
-func (l *Loader) openBelow(s *pannier.Skill, name string) (openFile, error) {
+func (l *Loader) openBelow(s *pannier.Skill, name string, serves func(string) bool) (openFile, error) {
 	dir, err := l.placeOf(s).Dir(path.Clean(s.PathBelowRoot))
 	if err != nil {
 		return openFile{}, changedUnlessBusy(err)
 	}
 	defer dir.Close()
 	if digestIn(s, name).IsZero() {
-		return l.openServed(name, dir, name, dir)
+		return openServed(name, dir, name, dir, serves)
 	}
 	found, err := l.placeOf(s).Find(path.Join(s.PathBelowRoot, name))
 	if err != nil {
 		return openFile{}, changedUnlessBusy(err)
 	}
 	defer found.Root.Close()
-	return l.openServed(name, found.Root, found.Rel, dir)
+	return openServed(name, found.Root, found.Rel, dir, serves)
 }
 
 // openServed opens a file below a directory, and refuses one that is not served by the path that links have led to. name is what
 // was asked for, dir is the skill directory.
-func (l *Loader) openServed(name string, root *os.Root, rel string, dir *os.Root) (openFile, error) {
+func openServed(name string, root *os.Root, rel string, dir *os.Root, serves func(string) bool) (openFile, error) {
 	file, err := openIn(root, rel)
 	if err != nil {
 		return openFile{}, err
 	}
-	below, fault, err := l.checkOpen(file, dir, root)
+	below, fault, err := checkOpen(file, dir, root, serves)
 	file.below = below
 	if err == nil && fault != "" {
 		err = &pannier.FileError{Fault: fault, Path: name}
@@ -122,7 +123,7 @@ func (l *Loader) openServed(name string, root *os.Root, rel string, dir *os.Root
 
 // checkOpen says why an open file is not served, and its path below the skill directory. The kernel says where it lies, whatever
 // links led there: below the skill directory, or else below the root that it was opened in, where the path is empty.
-func (l *Loader) checkOpen(file openFile, dir, root *os.Root) (string, pannier.FileFault, error) {
+func checkOpen(file openFile, dir, root *os.Root, serves func(string) bool) (string, pannier.FileFault, error) {
 	at, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", file.fd))
 	if err != nil {
 		return "", "", err
@@ -153,7 +154,7 @@ func (l *Loader) checkOpen(file openFile, dir, root *os.Root) (string, pannier.F
 		switch {
 		case !ok:
 			continue
-		case !l.rules.ServesResolved(below):
+		case !serves(pannier.ResolvedFile(below)):
 			return "", pannier.FileSkipped, nil
 		case base == dir && isForeign(file.fd, int(top.Fd())):
 			return "", pannier.FileForeign, nil

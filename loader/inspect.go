@@ -108,7 +108,8 @@ func (in *inspector) readSkill(ctx context.Context, l *Loader) error {
 		}
 		in.parse(in.text, l.rules.MaxFrontmatterBytes)
 	}
-	w := lister{rules: l.rules, skill: in.skill, place: in.place, dir: in.dir}
+	serves := l.servedOf(in.skill)
+	w := lister{rules: l.rules, serves: serves, skill: in.skill, place: in.place, dir: in.dir}
 	if err := w.listAll(ctx); err != nil {
 		return changedUnlessBusy(err)
 	}
@@ -119,7 +120,7 @@ func (in *inspector) readSkill(ctx context.Context, l *Loader) error {
 		in.report(pannier.CodeMCPName, in.skill.File, 0, "MCP hosts do not list the skill: its name is not made of lower-case ASCII letters, digits and single hyphens, 64 at most",
 			"rename it, or have hosts use the tool activate_skill")
 	}
-	in.reportLimits(slices.DeleteFunc(slices.Clone(w.files), func(f pannier.File) bool { return !l.rules.Serves(f.Path) }), w.truncated)
+	in.reportLimits(slices.DeleteFunc(slices.Clone(w.files), func(f pannier.File) bool { return !serves(f.Path) }), w.truncated)
 	return nil
 }
 

@@ -158,18 +158,18 @@ func exceedsManifest(files []pannier.File) bool {
 
 // list lists the files that are served, with their stamps. That the directory cannot be opened any more is a change.
 func (b *manifestBuilder) list(ctx context.Context) (*lister, error) {
-	rules := b.loader.rules
 	dir, err := b.loader.openDir(b.skill)
 	if err != nil {
 		return nil, changedUnlessBusy(err)
 	}
 	defer dir.close()
-	w := &lister{rules: rules, skill: b.skill, place: b.loader.placeOf(b.skill), dir: dir, stamps: map[string]fsx.Stamp{}}
+	serves := b.loader.servedOf(b.skill)
+	w := &lister{rules: b.loader.rules, serves: serves, skill: b.skill, place: b.loader.placeOf(b.skill), dir: dir, stamps: map[string]fsx.Stamp{}}
 	if err := w.listAll(ctx); err != nil {
 		return nil, err // ctx is done
 	}
-	w.files = slices.DeleteFunc(w.files, func(f pannier.File) bool { return !rules.Serves(f.Path) })
-	maps.DeleteFunc(w.stamps, func(name string, _ fsx.Stamp) bool { return !rules.Serves(name) })
+	w.files = slices.DeleteFunc(w.files, func(f pannier.File) bool { return !serves(f.Path) })
+	maps.DeleteFunc(w.stamps, func(name string, _ fsx.Stamp) bool { return !serves(name) })
 	return w, nil
 }
 

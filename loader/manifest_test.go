@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,6 +40,57 @@ func listingOf(files ...string) string {
 		fmt.Fprintf(&b, "%s %d %s\n", files[i], len(files[i+1]), pannier.DigestOf([]byte(files[i+1])))
 	}
 	return b.String()
+}
+
+// TestNamedDotFiles: a dot file that the text names by its path is a file of the skill, a private one or one of a skipped directory never.
+func TestNamedDotFiles(t *testing.T) {
+	l, s, dir := withFiles(t)
+	text := "---\nname: pdf\ndescription: d\n---\nCopy `resources/.zshrc`, [.vimrc](./.vimrc) and .tool.yml. See .env, .env.local, .git, .DS_Store, " +
+		".hidden/x.md, ~/.bashrc, other/.bashrc and .inputrc.bak.\n"
+	put(t, filepath.Join(dir, "SKILL.md"), []byte(text))
+	named := []string{".tool.yml", ".vimrc", "resources/.zshrc"}
+	others := []string{".env", ".env.local", ".git", ".DS_Store", ".hidden/x.md", ".bashrc", ".inputrc", ".zshrc", "resources/.vimrc"}
+	for _, name := range append(slices.Clone(named), others...) {
+		put(t, filepath.Join(dir, name), []byte(name))
+	}
+	must(t, os.Symlink("resources/.zshrc", filepath.Join(dir, "linked")))
+	must(t, os.Symlink(".inputrc", filepath.Join(dir, "unnamed")))
+	s = only(t, load(t, l, pannier.Batch{Full: true}))
+	want := listingOf(".tool.yml", ".tool.yml", ".vimrc", ".vimrc", "SKILL.md", text, "linked", "resources/.zshrc", "resources/.zshrc", "resources/.zshrc")
+	if got := listing(manifest(t, l, s)); got != want {
+		t.Errorf("got %s; want %s", got, want)
+	}
+	files, _, err := l.Files(t.Context(), s)
+	must(t, err)
+	var listed []string
+	for _, f := range files {
+		listed = append(listed, f.Path)
+	}
+	if got := strings.Join(listed, " "); got != ".tool.yml .vimrc SKILL.md linked resources/.zshrc" {
+		t.Errorf("files %s", got)
+	}
+	for _, name := range append(named, "linked") {
+		file, err := l.Open(t.Context(), s, name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		file.Close()
+	}
+	for _, name := range append(others, "unnamed") {
+		var refused *pannier.FileError
+		if file, err := l.Open(t.Context(), s, name); !errors.As(err, &refused) || refused.Fault != pannier.FileSkipped {
+			t.Errorf("%s: %v", name, err)
+			if err == nil {
+				file.Close()
+			}
+		}
+	}
+	put(t, filepath.Join(dir, "SKILL.md"), []byte(manifestSkill))
+	if file, err := l.Open(t.Context(), s, ".vimrc"); err == nil {
+		file.Close()
+		t.Error("a dot file is served by a text that has changed")
+	}
 }
 
 const manifestSkill = "---\nname: pdf\ndescription: d\n---\nbody\n"

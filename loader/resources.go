@@ -273,7 +273,7 @@ func (r *resourceReader) exampleNames() ([]string, error) {
 
 // read returns a file that has no more than limit bytes.
 func (r *resourceReader) read(name string, limit int) ([]byte, error) {
-	file, err := r.loader.openServed(name, r.dir, name, r.dir)
+	file, err := openServed(name, r.dir, name, r.dir, r.loader.rules.Serves)
 	if err != nil {
 		return nil, err
 	}

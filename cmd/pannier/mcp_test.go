@@ -275,7 +275,7 @@ func checkMCPTools(t *testing.T, h *mcpHost) {
 		{"activate_skill", `{"name":"odd"}`, "Odd.", false},
 		{"activate_skill", `{"name":"byhand"}`, "only for people", true},
 		{"activate_skill", `{"name":"needy"}`, "no-such-program", true},
-		{"activate_skill", `{"name":"off"}`, "remove `scope: disabled` from its SKILL.md", true},
+		{"activate_skill", `{"name":"off"}`, "off cannot be used: disabled (scope): tell the user", true},
 		{"read_skill_file", `{"skill":"odd","path":"docs/x.md"}`, "linked\n", false},
 		{"read_skill_file", `{"skill":"byhand","path":"SKILL.md"}`, "only for people", true},
 		{"activate_skill", `{"name":"pdff"}`, `skill "pdff" not found`, true},
@@ -293,7 +293,7 @@ func checkMCPTools(t *testing.T, h *mcpHost) {
 			continue
 		}
 		text, _ := result.Content[0].(*mcp.TextContent)
-		if text == nil || !strings.Contains(text.Text, tt.want) || result.IsError != tt.failed {
+		if text == nil || !strings.Contains(text.Text, tt.want) || result.IsError != tt.failed || tt.failed && strings.Contains(text.Text, "pannier ") {
 			t.Errorf("%s %s: %+v, error %t; want %q", tt.tool, tt.arguments, text, result.IsError, tt.want)
 		}
 	}

@@ -111,7 +111,7 @@ func TestListedFilesCanBeRead(t *testing.T) {
 			t.Errorf("%s: %v", uri, err)
 		}
 	}
-	if text, failed := callFile(t, host, "empty"); !failed || text != `"empty" of a is a directory: name a file in it; skills/get and activate_skill list its files` {
+	if text, failed := callFile(t, host, "empty"); !failed || text != `"empty" of a is a directory: name a file in it; activate_skill lists the files of the skill` {
 		t.Error(text)
 	}
 }

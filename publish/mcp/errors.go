@@ -15,8 +15,28 @@ import (
 // hostHints replace hints that name commands, by the code of the error.
 var hostHints = map[string]string{
 	"command_not_found": "prompts/list lists all prompts", "skill_not_found": "skills/list lists all skills",
-	string(pannier.FileMissing):     "skills/get and activate_skill list its files",
-	string(pannier.FileIsDirectory): "name a file in it; skills/get and activate_skill list its files",
+	string(pannier.FileMissing):     "skills/get lists its files",
+	string(pannier.FileIsDirectory): "name a file in it; skills/get lists its files",
+}
+
+// modelHints replace hints for people in the result of a tool, by the code of the error.
+var modelHints = map[string]string{
+	string(pannier.FileMissing): toolActivate + " lists the files of the skill", string(pannier.FileSkipped): tellUser,
+	string(pannier.FileIsDirectory): "name a file in it; " + toolActivate + " lists the files of the skill",
+	string(pannier.FileForeign):     tellUser, string(pannier.FileSpecial): tellUser, string(pannier.FileUnreadable): tellUser,
+	codeNotListed: tellUser,
+}
+
+// tellUser is what a model can do about what only people can change. It has no shell commands, because a model with a shell
+// would run them, and so undo what people decided.
+const tellUser = "tell the user, who can change that, and go on without it"
+
+// hintWithoutCommands returns a hint, or what to do in place of one that has a command line or a route of the API.
+func hintWithoutCommands(hint string) string {
+	if strings.Contains(hint, "pannier ") || strings.Contains(hint, "GET /v1/") {
+		return tellUser
+	}
+	return hint
 }
 
 // asRefusal returns the refusal that an error is. Its hint is one that a host can follow, since it has no other routes.
@@ -25,10 +45,7 @@ func asRefusal(err error) (*pannier.Refusal, bool) {
 	if !ok {
 		return nil, false
 	}
-	hint := cmp.Or(hostHints[refusal.Code], refusal.Hint)
-	if before, _, found := strings.Cut(hint, "GET /v1/"); found {
-		hint = before + "`pannier show` says more"
-	}
+	hint := cmp.Or(hostHints[refusal.Code], hintWithoutCommands(refusal.Hint))
 	return &pannier.Refusal{Code: refusal.Code, Message: refusal.Message, Hint: hint}, true
 }
 
@@ -56,7 +73,7 @@ func (s *Server) wireError(ctx context.Context, method, uri string, err error) e
 			number = jsonrpc.CodeInternalError
 		}
 		return &jsonrpc.Error{
-			Code: number, Message: textOf(refusal),
+			Code: number, Message: textOf(refusal.Message, refusal.Hint),
 			Data: encode(errorData{Code: refusal.Code, Detail: refusal.Message, Hint: refusal.Hint, URI: uri}),
 		}
 	}
@@ -64,10 +81,21 @@ func (s *Server) wireError(ctx context.Context, method, uri string, err error) e
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 }
 
-// textOf returns a refusal as one text, for people and for models.
-func textOf(r *pannier.Refusal) string {
-	if r.Hint == "" {
-		return r.Message
+// textOf returns an error as one text.
+func textOf(message, hint string) string {
+	if hint == "" {
+		return message
 	}
-	return r.Message + ": " + r.Hint
+	return message + ": " + hint
+}
+
+// refusedTool returns the result of a tool that is refused. Of a skill that cannot be used the message says why.
+func refusedTool(r *pannier.Refusal) *callResult {
+	hint := cmp.Or(modelHints[r.Code], r.Hint)
+	if strings.HasPrefix(r.Code, "skill_") && r.Code != "skill_not_found" && r.Code != "skill_not_offered" {
+		hint = tellUser
+	}
+	result := textResult(textOf(r.Message, hint))
+	result.IsError = true
+	return result
 }

@@ -146,6 +146,9 @@ const (
 	maxLargeReads = 4
 )
 
+// codeNotListed is of a file below a link whose own path is not in the manifest.
+const codeNotListed = "file_not_listed"
+
 // readFile returns the bytes of a file of a skill, which have the digest of its manifest.
 func (s *Server) readFile(
 	ctx context.Context, e *pannier.Entry, name string, limit int64, by service.Reader,
@@ -168,7 +171,7 @@ func (s *Server) readFile(
 	case f.Size() > limit:
 		return nil, tooLarge(e, name, limit)
 	case linked && !ok && !m.Dynamic:
-		return nil, refuse("file_not_listed",
+		return nil, refuse(codeNotListed,
 			fmt.Sprintf("%.200q of %s lies below a link to a directory, and its own path is not in the list of files",
 				name, e.Slug), "replace the link by the directory")
 	case !ok && !m.Dynamic:

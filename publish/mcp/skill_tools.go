@@ -139,8 +139,7 @@ func (s *Server) callSkillTool(
 func shownResult(result pannier.ToolResult) *callResult {
 	shown := &callResult{IsError: !result.OK, Content: []sdk.Content{}}
 	if e := result.Error; e != nil {
-		why := textOf(&pannier.Refusal{Message: e.Message, Hint: e.Hint})
-		shown.Content = append(shown.Content, &sdk.TextContent{Text: e.Code + ": " + why})
+		shown.Content = append(shown.Content, &sdk.TextContent{Text: e.Code + ": " + textOf(e.Message, hintWithoutCommands(e.Hint))})
 	}
 	if result.Output != "" || len(shown.Content) == 0 {
 		shown.Content = append(shown.Content, &sdk.TextContent{Text: result.Output})

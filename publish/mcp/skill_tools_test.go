@@ -159,7 +159,7 @@ func TestSkillToolCalled(t *testing.T) {
 		}{
 			{"skill__a__run", map[string]any{"x": 1}, false, `{"y":2}`},
 			{"skill.a.run", map[string]any{"x": 2}, true, "runtime.failed: exit code 3: read it|half"},
-			{"skill__a__run", nil, true, "runtime.not_allowed: not allowed: `pannier show` says more"},
+			{"skill__a__run", nil, true, "runtime.not_allowed: not allowed: tell the user, who can change that, and go on without it"},
 		} {
 			result, err := host.CallTool(t.Context(), &sdk.CallToolParams{Name: tt.name, Arguments: tt.arguments})
 			if err != nil {

@@ -113,14 +113,13 @@ func (s *Server) callTool(ctx context.Context, req sdk.Request, params *sdk.Call
 		if err := dec.Decode(&arguments); err != nil {
 			call = func(context.Context, *view, toolArguments) (*callResult, error) {
 				return nil, refuse("arguments_invalid", "invalid arguments: "+strings.TrimPrefix(err.Error(), "json: "),
-					"tools/list has their schema")
+					"give those of the schema of the tool")
 			}
 		}
 	}
 	result, err := call(ctx, v, arguments)
 	if refusal, ok := asRefusal(err); ok {
-		result = textResult(textOf(refusal))
-		result.IsError = true
+		result = refusedTool(refusal)
 	} else if err != nil {
 		return nil, err
 	}
@@ -151,7 +150,10 @@ func (s *Server) toolSkill(v *view, argument, name string) (*pannier.Entry, erro
 	}
 	e, err := service.Find(v.snapshot, name, "")
 	if refusal, ok := asRefusal(err); ok {
-		hint := "tools/list lists the names of all skills"
+		hint := "use one of the names of " + toolActivate
+		if len(v.offered) >= findFrom {
+			hint = "call " + toolFind + " with the task"
+		}
 		if found, err := s.search(v, name, 3); err == nil && len(found) > 0 {
 			names := make([]string, len(found))
 			for i, f := range found {

@@ -56,7 +56,7 @@ export const hosts = [
       }),
     }),
     command: ["opencode", "run", "--auto", "--pure", prompt],
-    env: () => ({ OPENCODE_DISABLE_MODELS_FETCH: "1", OPENCODE_DISABLE_AUTOUPDATE: "1", OPENCODE_DISABLE_LSP_DOWNLOAD: "1" }),
+    env: () => ({ OPENCODE_DISABLE_MODELS_FETCH: "1", OPENCODE_DISABLE_AUTOUPDATE: "1", OPENCODE_DISABLE_LSP_DOWNLOAD: "1", npm_config_offline: "true", npm_config_registry: "http://127.0.0.1:9/" }),
   },
   {
     name: "Gemini CLI",

@@ -1,10 +1,11 @@
 // Measures what a model in each host sees of the skills of a workspace:
 //
-//   node measure.mjs PANNIER CORPUS DOCUMENT [--update]
+//   node measure.mjs PANNIER CORPUS DOCUMENT SECONDS [--update]
 //
 // Each host runs with a model on loopback that records its requests (stub.mjs), with 5, 39 and 191 skills of the corpus. While the host
-// waits for the first answer, another skill is dropped into the workspace; then the model calls activate_skill, so that a further request
-// shows what has become of it. The result is a table, which must be that of the document; --update writes it there.
+// waits for the first answer, another skill is dropped into the workspace; then the model calls activate_skill until a further request
+// shows that skill, three times at most. The result is a table, which must be that of the document; --update writes it there. A host that is not
+// measured within so many seconds, as on a busy machine, is not compared.
 import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,11 +14,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { hosts, prompt } from "./hosts.mjs";
 import { serve } from "./stub.mjs";
 
-const [pannier, corpus, file, update] = process.argv.slice(2);
+const [pannier, corpus, file, seconds, update] = process.argv.slice(2);
 const sizes = [5, 39, 191];
 const atOnce = 3;
-const runTimeout = 80_000;
-const noticed = 2_000; // how long a host gets to read the lists again
+const remaining = () => Number(seconds) * 1000 - performance.now();
+const noticed = 1_500; // how long a host gets to read the lists again, before each call
+const calls = 3;
 const late = { name: "added-later", description: "Translates messages of the harbour master into flags." };
 const pathsSentence = "Relative paths in this skill are relative to the skill directory";
 
@@ -32,12 +34,12 @@ function fail(message) {
 }
 
 // run runs a command to its end and returns its output.
-function run(command, options, timeout = runTimeout) {
+function run(command, options, timeout = remaining()) {
   return new Promise((resolve) => {
     const child = spawn(command[0], command.slice(1), { stdio: ["ignore", "pipe", "pipe"], ...options });
     let output = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (output += text));
-    const timer = setTimeout(() => child.kill("SIGKILL"), timeout);
+    const timer = setTimeout(() => child.kill("SIGKILL"), Math.max(timeout, 0));
     child.on("error", (error) => (clearTimeout(timer), resolve({ code: -1, output: String(error) })));
     child.on("exit", (code) => (clearTimeout(timer), resolve({ code, output })));
   });
@@ -79,15 +81,18 @@ function seenOf(request, skills) {
   return { named: skills.filter((s) => names.has(s.slug)).map((s) => s.slug), described: skills.filter(described).map((s) => s.slug) };
 }
 
+// shown is a request without the texts of skills, which may name others.
+const shown = (request) => ({ ...request, results: request.results.filter((result) => !result.includes(pathsSentence)) });
+
 const activateOf = ({ tools }) => tools.find((tool) => /(pannier|^)_*activate_skill$/.test(tool.name) && /Skills of this project|_pannier|pannier_/.test(tool.name + tool.description));
 
 // nextCall returns what the model does about a request: it calls activate_skill, by the search for tools where the host hides it.
 function nextCall(request, name) {
   const activate = activateOf(request);
-  if (activate) return request.results.length === 0 ? { name: activate.name, namespace: activate.namespace, arguments: { name } } : "Done.";
+  if (activate) return { name: activate.name, namespace: activate.namespace, arguments: { name } };
   const hidden = request.system.match(/\w*pannier\w*activate_skill/)?.[0];
   const bridge = request.tools.some((tool) => tool.name === "tool_call");
-  if (!hidden || !bridge || request.results.length > 1) return "Done.";
+  if (!hidden || !bridge) return "Done.";
   return request.results.length === 0
     ? { name: "tool_search", arguments: { query: `select:${hidden}` } }
     : { name: "tool_call", arguments: { name: hidden, arguments: { name } } };
@@ -107,10 +112,9 @@ async function measure(host, skills) {
   const model = await serve(async (request) => {
     if (!request.system.includes(prompt) || request.tools.length === 0) return "A title";
     requests.push(request);
-    if (requests.length === 1) {
-      drop(late.name, `---\nname: ${late.name}\ndescription: ${late.description}\n---\nHoist them.\n`);
-      await sleep(noticed);
-    }
+    if (requests.length === 1) drop(late.name, `---\nname: ${late.name}\ndescription: ${late.description}\n---\nHoist them.\n`);
+    if (requests.length > calls || (requests.length > 1 && seenOf(shown(request), all).named.includes(late.name))) return "Done.";
+    await sleep(noticed);
     return nextCall(request, skills[0].slug);
   });
   const url = `http://127.0.0.1:${model.port}`;
@@ -123,13 +127,14 @@ async function measure(host, skills) {
   const { output: log } = await run(host.command, { cwd: join(home, "project"), env });
   model.close();
   endOthers(home);
+  if (remaining() <= 0) return;
   if (requests.length === 0) fail(`${host.name} asked nothing of the model: ${log}`);
   const last = requests.at(-1);
   const body = readFileSync(skills[0].file, "utf8").split("\n").filter((line) => line.length > 20).at(-1);
-  const results = last.results.join("\n");
+  const results = last.results.find((result) => result.includes(pathsSentence)) ?? last.results.join("\n");
   const times = Math.max(results.split(JSON.stringify(body).slice(1, -1)).length, results.split(body).length) - 1;
   const start = seenOf(requests[0], all);
-  const end = seenOf({ ...last, results: last.results.slice(0, -1) }, all);
+  const end = seenOf(shown(last), all);
   return {
     named: start.named.length, described: start.described.length,
     late: end.described.includes(late.name) ? "described" : end.named.includes(late.name) ? "named" : "not seen",
@@ -144,21 +149,25 @@ const jobs = hosts.flatMap((host) => sets.map((skills, at) => ({ host, skills, a
 const began = performance.now();
 await Promise.all(
   Array.from({ length: atOnce }, async () => {
-    for (let job = jobs.shift(); job; job = jobs.shift()) {
+    for (let job = jobs.shift(); job && remaining() > 0; job = jobs.shift()) {
       const from = performance.now();
       const result = await measure(job.host, job.skills);
+      if (!result) continue;
       results.get(job.host.name)[job.at] = result;
       console.log(`${job.host.name}, ${job.skills.length} skills, ${Math.round((performance.now() - from) / 100) / 10} s: ${JSON.stringify(result)}`);
     }
   }),
 );
 console.log(`${Math.round((performance.now() - began) / 1000)} s`);
+const measured = hosts.filter((host) => results.get(host.name).filter(Boolean).length === sizes.length);
+for (const host of hosts.filter((host) => !measured.includes(host))) console.error(`${host.name} was not measured: out of time`);
+if (measured.length === 0 || (update && measured.length < hosts.length)) fail("too few hosts were measured in time");
 
 // The table: a figure for each number of skills, or one word where they agree.
 const words = { 0: "not handed on", 1: "once", 2: "twice" };
 const figures = (values) => values.join(", ");
 const agreed = (values) => (new Set(values).size === 1 ? String(values[0]) : figures(values));
-const rows = hosts.map((host) => {
+const rows = measured.map((host) => {
   const { version } = JSON.parse(readFileSync(join(modules, host.package, "package.json"), "utf8"));
   const of = results.get(host.name);
   return [host.name, version, figures(of.map((r) => r.named)), figures(of.map((r) => r.described)), agreed(of.map((r) => r.late)), agreed(of.map((r) => words[r.text] ?? r.text))];
@@ -173,7 +182,9 @@ const document = readFileSync(file, "utf8");
 const old = document.match(/^\| host \| measured version .*\n(\|.*\n)*/m)?.[0];
 if (update === "--update") {
   writeFileSync(file, document.replace(old, () => table));
-} else if (old !== table) {
-  fail(`the table of ${file} is another one: .ci/mcp/hosts/check --update writes this one, if the change is wanted`);
+} else {
+  const lines = old.split("\n");
+  const wrong = table.split("\n").filter((line) => !lines.includes(line));
+  if (wrong.length > 0) fail(`${file} has other lines than\n${wrong.join("\n")}\nrun ".ci/mcp/hosts/check --update" if the change is wanted`);
 }
 process.exit(0);
