@@ -75,6 +75,7 @@ const (
 	ActionRollback       = "skill.rollback"
 	ActionPromote        = "skill.promote"
 	ActionCallTool       = "tool.call"
+	ActionPrepareTools   = "tool.prepare"
 	// ActionDenied is a change that the caller may not make.
 	ActionDenied = "request.denied"
 	// ActionAuditBroken records that the log was found changed or cut off, with the reason as Error.

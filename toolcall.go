@@ -104,7 +104,8 @@ type ToolJob struct {
 	// Files is the manifest that the runner's copy is verified against, Fingerprint the fingerprint of the skill.
 	Files       []ToolFile `json:"files"`
 	Fingerprint Digest     `json:"fingerprint"`
-	// Command is the argument vector of a shell tool. The runner replaces ${skill_dir} and ${skill_asset_root} in it.
+	// Command is the argument vector of a shell tool. The runner replaces ${skill_dir} and ${skill_asset_root} in it. A job
+	// of kind [JobPrepare] has the files there whose needs are installed.
 	Command []string `json:"command,omitempty"`
 	// PythonFile and Function name a Python function, Script an executable; paths are below the skill directory.
 	PythonFile string `json:"python_file,omitempty"`
@@ -125,6 +126,22 @@ type ToolJob struct {
 	Hosts        []string `json:"hosts,omitempty"`
 	PrivateHosts []string `json:"private_hosts,omitempty"`
 	Sandbox      string   `json:"sandbox"` // SandboxRequired or SandboxBestEffort
+}
+
+// JobPrepare is the kind of a job that installs what scripts declare to need. No tool is of that kind.
+const JobPrepare = "prepare"
+
+// PreparedSkill says how an installation of the packages that scripts of a skill declare has ended.
+type PreparedSkill struct {
+	Slug string `json:"slug"`
+	OK   bool   `json:"ok"`
+	// Files are the scripts and the files of Python functions whose declarations were read.
+	Files []string `json:"files"`
+	// Output is what the installers have written, and a line for each declaration that is ready.
+	Output     string     `json:"output"`
+	Truncated  bool       `json:"truncated,omitempty"`
+	DurationMS int64      `json:"duration_ms"`
+	Error      *ToolError `json:"error,omitempty"`
 }
 
 // ToolFile is a file of a skill that a runner copies.

@@ -248,6 +248,11 @@ func (a artifact) Size() int64            { return a.Bytes }
 func (a artifact) Path() string           { return a.Name }
 func (a artifact) Close() error           { return nil }
 
+// PrepareTools installs what the scripts of the skill that owns a slug need.
+func (s *Service) PrepareTools(ctx context.Context, slug string) (pannier.PreparedSkill, error) {
+	return s.Tools.Prepare(ctx, ActorFrom(ctx), slug)
+}
+
 // CancelTool cancels a call of a tool of the same client.
 func (s *Service) CancelTool(ctx context.Context, callID string) (pannier.CanceledToolCall, error) {
 	if s.Tools.Cancel(ActorFrom(ctx).Owner(), callID) {

@@ -194,6 +194,8 @@ type Tools interface {
 	Call(context.Context, pannier.ToolRequest) (pannier.ToolResult, error)
 	// Artifact finds a file that a call left. Content writes the bytes that have its digest.
 	Artifact(ctx context.Context, owner, callID, name string) (found pannier.Artifact, content io.WriterTo, err error)
+	// Prepare installs what the scripts of a skill need. What is refused before anything runs is a [*pannier.Refusal].
+	Prepare(ctx context.Context, actor pannier.Actor, slug string) (pannier.PreparedSkill, error)
 	// Cancel cancels a call of an owner, and reports whether there was one.
 	Cancel(owner, callID string) bool
 	// Register has calls of a tool of the agent carried out by call, until remove is called.

@@ -267,6 +267,62 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestPrepare hands the files of scripts and functions to the runner, between two entries of the audit log.
+func TestPrepare(t *testing.T) {
+	b := newBench()
+	b.carry = func(_ context.Context, job pannier.ToolJob, _ func([]byte)) (pannier.ToolResult, error) {
+		return pannier.ToolResult{OK: true, Output: "ready hunter2", DurationMS: 3}, nil
+	}
+	got, err := tools.New(b.options).Prepare(t.Context(), pannier.Actor{Kind: "socket"}, "a")
+	if err != nil || !got.OK || got.Output != "ready [masked]" || !slices.Equal(got.Files, []string{"tools/calc.py", "scripts/go.sh"}) || got.DurationMS != 3 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if j := b.jobs[0]; j.Kind != pannier.JobPrepare || !slices.Equal(j.Command, got.Files) || j.Skill != "a" || len(j.Files) != 2 || j.Network {
+		t.Errorf("%+v", j)
+	}
+	if len(b.audit) != 2 || b.audit[0].Action != pannier.ActionPrepareTools || b.audit[0].Slug != "a" || b.audit[1].Intent != 1 || b.audit[1].Error != "" {
+		t.Errorf("audit %+v", b.audit)
+	}
+	b.carry = func(context.Context, pannier.ToolJob, func([]byte)) (pannier.ToolResult, error) {
+		return pannier.ToolResult{Error: &pannier.ToolError{Code: pannier.ToolFailed, Message: "no network", Hint: "h"}}, nil
+	}
+	got, err = tools.New(b.options).Prepare(t.Context(), pannier.Actor{}, "a")
+	if err != nil || got.OK || got.Error.Message != "no network" || b.audit[3].Error != "runtime.failed: no network" {
+		t.Errorf("%+v, %v, audit %+v", got, err, b.audit)
+	}
+}
+
+// TestPrepareIsRefused as calls are, and leaves nothing in the audit log.
+func TestPrepareIsRefused(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*bench)
+		skill  string
+		want   string
+	}{
+		"off":         {func(b *bench) { b.options.Enabled = false }, "a", pannier.ToolDisabled},
+		"unknown":     {func(*bench) {}, "b", pannier.ToolNotFound},
+		"not allowed": {func(b *bench) { b.entry().Policy.ToolsAllowed = pannier.Digest{} }, "a", pannier.ToolNotAllowed},
+		"unscanned":   {func(b *bench) { b.scan = nil }, "a", pannier.ToolUnscanned},
+		"changed":     {func(b *bench) { b.files = b.files[1:] }, "a", pannier.ToolChanged},
+		"no runner":   {func(b *bench) { b.report.Connected = false }, "a", pannier.ToolNoRunner},
+		"no files":    {func(b *bench) { b.entry().FileTools = nil }, "a", pannier.ToolNotFound},
+		"switched":    {func(b *bench) { b.entry().Policy.ToolsOff = true }, "a", pannier.ToolDisabled},
+		"unusable":    {func(b *bench) { b.unusable(pannier.ReasonDisabled) }, "a", pannier.ToolDisabled},
+	} {
+		b := newBench()
+		tt.change(b)
+		_, err := tools.New(b.options).Prepare(t.Context(), pannier.Actor{}, tt.skill)
+		if r, ok := errors.AsType[*pannier.Refusal](err); !ok || r.Code != tt.want || r.Hint == "" || len(b.jobs)+len(b.audit) > 0 {
+			t.Errorf("%s: %v, want %s; jobs %v, audit %v", name, err, tt.want, b.jobs, b.audit)
+		}
+	}
+	b := newBench()
+	b.auditErr = pannier.ErrNotAudited
+	if _, err := tools.New(b.options).Prepare(t.Context(), pannier.Actor{}, "a"); !errors.Is(err, pannier.ErrNotAudited) || len(b.jobs) > 0 {
+		t.Errorf("without an audit log: %v, jobs %v", err, b.jobs)
+	}
+}
+
 func (b *bench) unusable(reason string) {
 	e := b.entry()
 	e.Usable, e.State, e.Reasons = false, pannier.StateIneligible, []pannier.Reason{{Code: reason, Subject: "x", Remedy: "do y"}}

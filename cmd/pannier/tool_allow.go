@@ -26,7 +26,7 @@ type allowing struct {
 func (p *program) toolAllowCommand() *cobra.Command {
 	var how allowing
 	var kind string
-	var remove bool
+	var remove, prepare bool
 	cmd := &cobra.Command{
 		Use:   "allow [SLUG]",
 		Short: "Show what the tools of a skill do, and allow them to run",
@@ -38,13 +38,14 @@ only shows.
 The permission holds for the files that were shown. A changed file takes it away. It also lets a
 skill run tools that has too little trust for them. A skill that a security scan blocks is refused.
 
---remove takes the permission back. Without a slug, the command lists what is allowed. A skill of
-trust internal needs no permission, unless a tool of it sends a secret.
+--prepare then installs the packages that scripts declare, where tools run. --remove takes the
+permission back. Without a slug, the command lists what is allowed. A skill of trust internal needs
+no permission, unless a tool of it sends a secret.
 
 Exit codes: 0 allowed; 1 not allowed; 2 failure; 3 no sidecar answers.`,
 		Example: `  pannier tool allow repo-review
   pannier tool allow repo-review --dry-run
-  pannier tool allow repo-review --remove
+  pannier tool allow repo-review --prepare
   pannier tool allow`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,6 +60,12 @@ Exit codes: 0 allowed; 1 not allowed; 2 failure; 3 no sidecar answers.`,
 						return err
 					}
 				}
+				if prepare {
+					if _, err := c.SetPolicy(ctx, args[0], pannier.SourceKind(kind), change); err != nil {
+						return err
+					}
+					return p.prepareTools(ctx, c, args[0])
+				}
 				show := func(policy pannier.Policy) error {
 					return p.printToolsAllowed(pannier.PolicyList{Policies: []pannier.Policy{policy}})
 				}
@@ -67,11 +74,12 @@ Exit codes: 0 allowed; 1 not allowed; 2 failure; 3 no sidecar answers.`,
 		},
 	}
 	cmd.Flags().BoolVar(&remove, "remove", false, "take the permission back")
+	cmd.Flags().BoolVar(&prepare, "prepare", false, "install the packages that scripts of the skill declare")
 	cmd.Flags().BoolVar(&how.dryRun, "dry-run", false, "show what would be allowed, and allow nothing")
 	cmd.Flags().BoolVar(&how.yes, "yes", false, "allow without a question")
 	cmd.Flags().StringVar(&how.fingerprint, "fingerprint", "", "the `fingerprint` of the files that were read (default: as they are now)")
 	cmd.Flags().StringVar(&kind, "source-kind", "", "`kind` of root: workspace, managed, bundled or extra (default: that of the skill)")
-	cmd.MarkFlagsMutuallyExclusive("remove", "dry-run")
+	cmd.MarkFlagsMutuallyExclusive("remove", "dry-run", "prepare")
 	cmd.MarkFlagsMutuallyExclusive("remove", "fingerprint")
 	return p.share(p.jsonFlag(cmd), asksSidecar...)
 }

@@ -162,6 +162,16 @@ func (t toolFuncs) Call(ctx context.Context, r pannier.ToolRequest) (pannier.Too
 	return t.call(ctx, r)
 }
 
+func (toolFuncs) Prepare(_ context.Context, _ pannier.Actor, slug string) (pannier.PreparedSkill, error) {
+	if slug != "alpha" {
+		return pannier.PreparedSkill{}, &pannier.Refusal{Code: pannier.ToolNotFound, Message: "m", Hint: "h"}
+	}
+	return pannier.PreparedSkill{
+		Slug: slug, Files: []string{"scripts/a.py"}, Output: "o", Truncated: true, DurationMS: 7,
+		Error: &pannier.ToolError{Code: pannier.ToolFailed, Message: "m", Hint: "h"},
+	}, nil
+}
+
 func (toolFuncs) Permission(_ context.Context, s *pannier.Skill) (pannier.ToolPermission, error) {
 	why := &pannier.ToolError{Code: pannier.ToolNoRunner, Message: "m", Hint: "h"}
 	return pannier.ToolPermission{
@@ -385,6 +395,7 @@ var asked = map[string][]exchange{
 	"GET /v1/rpc":                                  {{"/v1/rpc", "", "", 426}},
 	"GET /v1/runner":                               {{"/v1/runner", "", "", 403}},
 	"POST /v1/tickets":                             {{"/v1/tickets", "", "", 200}, {"/v1/tickets?x=1", "", "", 400}},
+	"POST /v1/skills/{slug}/prepare":               {{"/v1/skills/alpha/prepare", "", "", 200}, {"/v1/skills/no/prepare", "", "", 404}},
 	"POST /v1/rpc": {
 		{"/v1/rpc", `{"jsonrpc":"2.0","id":1,"method":"skills/list"}`, "", 200},
 		{"/v1/rpc", `[{"jsonrpc":"2.0","id":"a","method":"no"}]`, "", 200},

@@ -248,6 +248,15 @@ func (c *Client) CallTool(ctx context.Context, name string, call pannier.ToolCal
 	return exchange[pannier.ToolResult](c.withoutTimeout(), req)
 }
 
+// PrepareTools installs what the scripts of a skill need. It is never sent twice.
+func (c *Client) PrepareTools(ctx context.Context, slug string) (prepared pannier.PreparedSkill, err error) {
+	req, err := newRequest(ctx, http.MethodPost, SkillPath(slug)+"/prepare", nil)
+	if err != nil {
+		return prepared, err
+	}
+	return exchange[pannier.PreparedSkill](c.withoutTimeout(), req)
+}
+
 // CancelTool cancels a call of this client that goes on.
 func (c *Client) CancelTool(ctx context.Context, callID string) error {
 	_, err := send[json.RawMessage](ctx, c, http.MethodDelete, "/v1/tools/calls/"+escapeSegment(callID), nil)

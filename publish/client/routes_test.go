@@ -82,6 +82,10 @@ var calls = map[string]func(*testing.T, *client.Client) error{
 		_, _, err := c.Artifact(t.Context(), "c", "sub/a b.json")
 		return err
 	},
+	"POST /v1/skills/{slug}/prepare": func(t *testing.T, c *client.Client) error {
+		_, err := c.PrepareTools(t.Context(), "a/b")
+		return err
+	},
 	"DELETE /v1/tools/calls/{id}": func(t *testing.T, c *client.Client) error { return c.CancelTool(t.Context(), "c") },
 	"POST /v1/health/acknowledge": func(t *testing.T, c *client.Client) error {
 		_, err := c.Acknowledge(t.Context(), "state_lost")

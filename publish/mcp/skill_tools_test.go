@@ -46,6 +46,10 @@ func (*toolShop) Permission(context.Context, *pannier.Skill) (pannier.ToolPermis
 	return pannier.ToolPermission{}, pannier.ErrNotServable
 }
 
+func (*toolShop) Prepare(context.Context, pannier.Actor, string) (pannier.PreparedSkill, error) {
+	return pannier.PreparedSkill{}, pannier.ErrNotServable
+}
+
 func (*toolShop) Cancel(string, string) bool { return false }
 
 func (*toolShop) Artifact(_ context.Context, _, id, name string) (pannier.Artifact, io.WriterTo, error) {

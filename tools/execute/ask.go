@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -31,11 +32,17 @@ func (e *Executor) ask(ctx context.Context, argv ...string) (string, error) {
 	return out.String(), err
 }
 
-// version is what a program of the runner said of its version.
+// known is what the executor has found out about the programs of its container.
+type known struct {
+	sync.Mutex
+	versions map[string]version // by program: Node.js and Python
+	complete map[string]bool    // declarations of scripts whose packages are there
+}
+
+// version is what a program said of its version.
 type version struct {
-	program string
-	stamp   fsx.Stamp
-	text    string
+	stamp fsx.Stamp
+	text  string
 }
 
 // versionOf returns the version of a program, empty if it does not tell. The answer is kept until the program is
@@ -45,7 +52,10 @@ func (e *Executor) versionOf(ctx context.Context, program string) string {
 	if err != nil {
 		return ""
 	}
-	if kept := e.version.Load(); kept != nil && kept.program == program && kept.stamp == stamp {
+	e.known.Lock()
+	kept, ok := e.known.versions[program]
+	e.known.Unlock()
+	if ok && kept.stamp == stamp {
 		return kept.text
 	}
 	text, err := e.ask(ctx, program, "--version")
@@ -53,6 +63,8 @@ func (e *Executor) versionOf(ctx context.Context, program string) string {
 		return ""
 	}
 	text = strings.TrimSpace(text)
-	e.version.Store(&version{program, stamp, text})
+	e.known.Lock()
+	e.known.versions[program] = version{stamp, text}
+	e.known.Unlock()
 	return text
 }

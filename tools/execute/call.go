@@ -28,6 +28,11 @@ type call struct {
 	skill string // directory of the copy
 	mask  *output.Mask
 	proxy *egress.Proxy // nil where the tool has the whole network, or no loopback interface
+
+	need     *need    // of the script or the function; nil for none
+	packages string   // the directory of its prepared packages; empty for none
+	release  func()   // ends the use of packages
+	readable []string // what an installer can read besides
 }
 
 // resultFile is where the driver writes what a function returns.
@@ -67,6 +72,9 @@ func (c *call) spec(ctx context.Context) (sandbox.Spec, *pannier.ToolError) {
 			MemoryBytes: job.Bounds.MemoryBytes, Processes: job.Bounds.Processes, CPUSeconds: job.Bounds.CPUSeconds, FileBytes: job.Bounds.FileBytes,
 			OutputBytes: c.outputBytes() + maxSplit,
 		},
+	}
+	if c.packages != "" {
+		s.Read = append(s.Read, c.packages)
 	}
 	if project != "" {
 		s.Write = append(s.Write, project)
@@ -117,7 +125,7 @@ func (c *call) environment() []string {
 	case pannier.RuntimePython:
 		env = append(env, "PANNIER_RESULT="+c.resultFile())
 	case pannier.RuntimeScript:
-		env = append(env, "PYTHONPATH="+c.skill, "NODE_PATH="+c.skill)
+		env = append(env, c.searchPaths()...)
 	}
 	if c.proxy != nil {
 		env = append(env, proxyVariables...)

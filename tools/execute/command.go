@@ -54,7 +54,7 @@ func (c *call) function() ([]string, *pannier.ToolError) {
 	}
 	python, failed := c.program("python3")
 	// -I: neither variables nor the directories of the user change what is imported. -B: the copy cannot be written.
-	return []string{python, "-I", "-B", c.e.driver, filepath.Join(c.skill, filepath.FromSlash(file)), c.job.Function, c.skill}, failed
+	return []string{python, "-I", "-B", c.e.driver, filepath.Join(c.skill, filepath.FromSlash(file)), c.job.Function, c.skill, c.sitePackages()}, failed
 }
 
 // has reports whether the manifest has a file.

@@ -46,7 +46,8 @@ type skillCopy struct {
 
 // copies keeps copies of skills, by manifest. Copies that are in use are never removed.
 type copies struct {
-	dir string
+	dir      string
+	prepared *prepared
 
 	mu    sync.Mutex
 	all   map[pannier.Digest]*skillCopy
@@ -68,7 +69,7 @@ func (c *copies) acquire(ctx context.Context, job *pannier.ToolJob) (made *skill
 			return nil, nil, failed
 		}
 		if mine {
-			made.err = made.fill(ctx, job)
+			made.err = made.fill(ctx, job, c.prepared)
 			close(made.made)
 		} else {
 			select {
@@ -167,7 +168,7 @@ func (s *skillCopy) intact() bool {
 }
 
 // fill copies the files and verifies each while it is copied.
-func (s *skillCopy) fill(ctx context.Context, job *pannier.ToolJob) *pannier.ToolError {
+func (s *skillCopy) fill(ctx context.Context, job *pannier.ToolJob, packages *prepared) *pannier.ToolError {
 	from, err := fsx.OpenRoot(job.SkillDir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 		err = pannier.ErrChanged
@@ -190,6 +191,11 @@ func (s *skillCopy) fill(ctx context.Context, job *pannier.ToolJob) *pannier.Too
 			return toolError(pannier.ToolCanceled, "the call was canceled while its skill was copied", "call it again if its result is needed")
 		}
 		if err := copyFile(from, to, &job.Files[i], dirs); err != nil {
+			return copyError(job, err)
+		}
+	}
+	if packages != nil {
+		if err := packages.linkPackages(to, s.dir, job.Files); err != nil {
 			return copyError(job, err)
 		}
 	}

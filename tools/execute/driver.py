@@ -1,4 +1,4 @@
-"""Calls one function of one file: driver.py FILE FUNCTION SKILL.
+"""Calls one function of one file: driver.py FILE FUNCTION SKILL PACKAGES.
 
 The arguments are in the file $PANNIER_ARGUMENTS, the result goes to the file $PANNIER_RESULT as JSON.
 What the function prints is output like that of any program.
@@ -135,12 +135,12 @@ def plain(value):
 
 
 def main():
-    file, name, skill = sys.argv[1:4]
+    file, name, *paths = sys.argv[1:]
     result = os.environ.pop("PANNIER_RESULT")
     with open(os.environ["PANNIER_ARGUMENTS"], encoding="utf-8") as text:
         arguments = json.load(text)
     sys.argv = [file]
-    sys.path[:0] = [os.path.dirname(file), skill]
+    sys.path[:0] = [os.path.dirname(file), *filter(None, paths)]
     sys.meta_path.append(Marks())
     spec = importlib.util.spec_from_file_location(os.path.splitext(os.path.basename(file))[0], file)
     module = importlib.util.module_from_spec(spec)

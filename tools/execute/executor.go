@@ -4,6 +4,7 @@
 //	DIR/pannier-tools-*/skills/  copies of skills, read-only, by manifest
 //	DIR/pannier-tools-*/calls/   a directory for each call, with HOME and TMPDIR of the tool, removed afterwards unless it is as before
 //	DIR/pannier-tools-*/artifacts/  files that calls have left
+//	DIR/pannier-packages-UID/    packages that were installed for scripts, read-only, by what declares them
 package execute
 
 import (
@@ -13,6 +14,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -54,18 +56,19 @@ type Options struct {
 // Executor carries calls out in this process's container. It is for any number of callers.
 type Executor struct {
 	Options
-	place   *place
-	copies  *copies
-	dirs    callDirs
-	support sandbox.Report
-	left    artifacts
-	driver  string                  // path of the driver of Python functions
-	exposed string                  // why tools are refused since the start; empty if they are not
-	version atomic.Pointer[version] // of Node.js
-	running atomic.Int64
-	ended   sync.WaitGroup
-	ctx     context.Context // done once the executor is closed
-	close   context.CancelFunc
+	place    *place
+	copies   *copies
+	dirs     callDirs
+	support  sandbox.Report
+	left     artifacts
+	driver   string // path of the driver of Python functions
+	exposed  string // why tools are refused since the start; empty if they are not
+	prepared *prepared
+	known    known
+	running  atomic.Int64
+	ended    sync.WaitGroup
+	ctx      context.Context // done once the executor is closed
+	close    context.CancelFunc
 }
 
 // New makes the private directory of an executor, which [Executor.Close] removes.
@@ -83,7 +86,12 @@ func New(o Options) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Executor{Options: o, place: place, copies: newCopies(place.path("skills")), support: sandbox.Support(), driver: place.path("driver.py")}
+	e := &Executor{
+		Options: o, place: place, copies: newCopies(place.path("skills")), prepared: newPrepared(filepath.Dir(place.dir)),
+		known:   known{versions: map[string]version{}, complete: map[string]bool{}},
+		support: sandbox.Support(), driver: place.path("driver.py"),
+	}
+	e.copies.prepared = e.prepared
 	e.left.dir = place.path("artifacts")
 	e.exposed = exposed(o.Private...)
 	e.ctx, e.close = context.WithCancel(context.Background())
@@ -170,7 +178,16 @@ func (e *Executor) run(ctx context.Context, job *pannier.ToolJob, out func([]byt
 		return toolError(pannier.ToolCopyFailed, "the directory of the call was not made: "+err.Error(), "free space for the runner, or name another directory with --dir")
 	}
 	defer func() { e.dirs.give(dir, e.MaxCalls) }()
-	c := &call{callDir: dir, e: e, job: job, skill: copied.dir}
+	c := &call{callDir: dir, e: e, job: job, skill: copied.dir, release: func() {}}
+	defer func() { c.release() }()
+	limited, cancel := context.WithTimeoutCause(ctx, cmp.Or(job.Timeout, defaultTimeout), errTimedOut)
+	defer cancel()
+	if job.Kind == pannier.JobPrepare {
+		return c.prepare(limited, result)
+	}
+	if failed := c.usePackages(ctx); failed != nil {
+		return failed
+	}
 	if !job.Network && e.support.Loopback {
 		c.proxy = egress.NewProxy(egress.Rules{Hosts: job.Hosts, Private: job.PrivateHosts})
 	}
@@ -178,8 +195,6 @@ func (e *Executor) run(ctx context.Context, job *pannier.ToolJob, out func([]byt
 	if failed != nil {
 		return failed
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, cmp.Or(job.Timeout, defaultTimeout), errTimedOut)
-	defer cancel()
 	sink := output.NewSink(c.outputBytes(), c.mask, out)
 	exit, err := sandbox.Run(limited, spec, sink)
 	sink.Close()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"pannier"
@@ -42,10 +43,25 @@ func (c *call) missingModule(output string) *pannier.ToolError {
 			file := c.job.Script + c.job.PythonFile
 			return toolError(pannier.ToolDependencyMissing,
 				fmt.Sprintf("%.100s needs the module %s, which the runner does not have", file, module),
-				"install it in a directory of the system in the container of the runner")
+				c.declareHint(file))
 		}
 	}
 	return nil
+}
+
+// declareHint says how a module gets to a script that failed without it.
+func (c *call) declareHint(file string) string {
+	where := "in a header `# /// script` of " + file
+	if slices.Contains(interpreters[path.Ext(file)], "node") {
+		where = "in dependencies of a package.json beside it"
+	}
+	switch {
+	case c.need != nil && c.need.fault != nil:
+		return fmt.Sprintf("fix %s (%v), then %s", c.need.file, c.need.fault, c.prepareHint())
+	case c.need != nil && c.packages == "":
+		return c.prepareHint()
+	}
+	return "declare it " + where + ", then " + c.prepareHint()
 }
 
 // hasModule reports whether a module is one of the skill's own. A script that fails to import it is at fault itself.

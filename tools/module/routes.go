@@ -65,6 +65,21 @@ func Routes() []api.Route {
 			},
 		},
 		{
+			Pattern: "POST /v1/skills/{slug}/prepare", Scope: service.ScopeWrite, Answer: pannier.PreparedSkill{},
+			ID: "prepareSkill", Tag: "tools",
+			Summary: "Installs the packages that scripts of a skill declare, for calls without a network.",
+			Serve: func(h *api.Handler, w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
+				_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(service.MaxToolCall))
+				ctx, cancel := api.UntilShutdown(r.Context())
+				defer cancel()
+				prepared, err := h.Service.PrepareTools(ctx, r.PathValue("slug"))
+				if err != nil {
+					return err
+				}
+				return api.WriteJSON(w, r, prepared)
+			},
+		},
+		{
 			Pattern: "DELETE /v1/tools/calls/{id}", Scope: service.ScopeCall, Answer: pannier.CanceledToolCall{},
 			ID: "cancelToolCall", Tag: "tools", Summary: "Cancels a call of the same client.",
 			Serve: func(h *api.Handler, w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
