@@ -168,6 +168,15 @@ func TestLinkConditions(t *testing.T) {
 			t.Errorf("%s: %q", code, conditions()[code])
 		}
 	}
+	other := startSidecar(t, workspaceWith(t, skillScript("csv", "Is another.")), "--workspace-id", "another", "--platform-url", "off", "--link", w+"/.claude/skills")
+	until(t, "a sidecar of another workspace is refused", func() bool {
+		h, err := other.Health(t.Context())
+		return err == nil && slices.ContainsFunc(h.Conditions, func(c pannier.Condition) bool {
+			return c.Code == "link_failed" && strings.Contains(c.Message, "has the skills of another workspace, "+w) && strings.Contains(c.Hint, "--remove --workspace")
+		})
+	})
+	other.terminate(t)
+
 	s.write(t, "rm -r .claude/skills/pdf .cursor/skills;"+skillScript("new", "Is new."))
 	until(t, "the conditions are gone", func() bool { return len(conditions()) == 0 })
 	awaitLinked(t, filepath.Join(w, ".cursor/skills"), "csv", "new", "pdf")

@@ -194,3 +194,39 @@ func TestInstallPlaces(t *testing.T) {
 		}
 	}
 }
+
+// FuzzHostFile edits any text: a second edit changes nothing, and a removal takes the server out.
+func FuzzHostFile(f *testing.F) {
+	for _, text := range []string{
+		"", "{}", "{\"mcpServers\": {\"a\": {}}, // x\n}", "{\"mcpServers\":{\"pannier\":1}}", "[]", "{\"a\":1,\"a\":2}", "{\"mcpServers\":{},\"mcpServers\":{}}",
+		"a = 1\n[mcp_servers.pannier]\nb = [\n[1],\n]\n# c\n[x]\n", "[mcp_servers]\npannier.command = 1", "[[mcp_servers.pannier]]\n",
+		"x = '''\n[mcp_servers.pannier]\n'''", "\r\n[mcp_servers.\"pannier\"]\r\n",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for name, decode := range map[string]func([]byte) (map[string]any, error){"cursor": decodeJSON, "codex": decodeTOML} {
+			h, err := findHost(name)
+			need(t, err)
+			lines := must(h.render(mcpServer{"p", []string{"mcp", "a\"b"}}))(t)
+			after, err := h.edit([]byte(text), lines, false)
+			if err != nil {
+				continue
+			}
+			now, err := decode(after)
+			if args, _ := lookUp(now, h.servers, "pannier", "args").([]any); err != nil || len(args) != 2 || args[1] != "a\"b" {
+				t.Fatalf("%s: %v\n%s", name, err, after)
+			}
+			if again, err := h.edit(after, lines, false); err != nil || string(again) != string(after) {
+				t.Fatalf("%s, again: %v\n%s", name, err, again)
+			}
+			removed, err := h.edit(after, lines, true)
+			if err != nil {
+				continue
+			}
+			if now, err = decode(removed); err != nil || lookUp(now, h.servers, "pannier") != nil {
+				t.Fatalf("%s, removed: %v\n%s", name, err, removed)
+			}
+		}
+	})
+}
