@@ -177,7 +177,10 @@ type RunnerReport struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 	// Loopback says that a tool has a loopback interface of its own, which a network by hosts needs.
 	Loopback bool `json:"loopback"`
-	Cgroup   bool `json:"cgroup"`
+	// Cgroup are the bounds that a control group has for a whole call: memory, processes, processor_time. NoCgroup says why one of them
+	// is missing, so that only each process is bounded.
+	Cgroup   []string `json:"cgroup,omitempty"`
+	NoCgroup string   `json:"no_cgroup,omitempty"`
 	// Python is the path of the interpreter for tools of kind python; empty where there is none.
 	Python string `json:"python,omitempty"`
 	// Missing are sentences about what the sandbox lacks.

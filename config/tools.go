@@ -106,7 +106,7 @@ var toolSettings = []setting{
 		"directories, as the runner sees them, below which a call may let a tool write; repeatable", readProjectDirs),
 	one(setting{key: "tools.timeout", kind: "duration", fallback: "20s"}, "longest call of a tool; 5m at most",
 		func(d *draft) *time.Duration { return &d.Tools.Timeout }, parseToolTimeout),
-	one(setting{key: "tools.max_memory_bytes", kind: "bytes", fallback: "536870912"}, "most memory of each process of a tool, not of the call",
+	one(setting{key: "tools.max_memory_bytes", kind: "bytes", fallback: "536870912"}, "most memory of a call in a control group, elsewhere of each of its processes",
 		func(d *draft) *int64 { return &d.Tools.MaxMemoryBytes }, atLeast[int64](1)),
 }
 

@@ -104,6 +104,7 @@ func (p *program) printSandbox(r pannier.RunnerReport) error {
 		{"seccomp", yesOrNone(r.Seccomp)},
 		{"namespaces", orNone(strings.Join(r.Namespaces, ", "))},
 		{"own loopback", yesOrNone(r.Loopback)},
+		{"bounds of a call", strings.ReplaceAll(orNone(strings.Join(r.Cgroup, ", ")), "_", " ")},
 		{"tools run as", strconv.Itoa(r.ToolUID)},
 		{"python3", orNone(r.Python)},
 		{"sandbox", orNone(r.Level)},
@@ -113,6 +114,11 @@ func (p *program) printSandbox(r pannier.RunnerReport) error {
 	}
 	if r.Exposed != "" {
 		if err := sayf(p.out, "exposed: %s", r.Exposed); err != nil {
+			return err
+		}
+	}
+	if r.NoCgroup != "" {
+		if err := sayf(p.out, "bounds: %s; what is not listed is bounded for each process", r.NoCgroup); err != nil {
 			return err
 		}
 	}

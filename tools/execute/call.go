@@ -156,6 +156,10 @@ func (c *call) finish(ctx context.Context, exit sandbox.Exit, result *pannier.To
 	switch {
 	case exit.ScratchFull:
 		return toolError(pannier.ToolOutputLimit, "the tool wrote more files than it may, and was ended", "make the tool write less below HOME, TMPDIR and PANNIER_ARTIFACTS")
+	case exit.Exceeded == sandbox.BoundMemory:
+		return toolError(pannier.ToolSignal, fmt.Sprintf("the processes of the call took more than %d bytes of memory together, and were ended", c.job.Bounds.MemoryBytes), "make the tool use less, or raise tools.max_memory_bytes")
+	case exit.Exceeded == sandbox.BoundProcessor:
+		return toolError(pannier.ToolSignal, "the processes of the call took more processor time together than they may, and were ended", "make the tool compute less in one call")
 	case exit.TimedOut, errors.Is(context.Cause(ctx), errTimedOut) && exit.Canceled:
 		result.TimedOut = true
 		return toolError(pannier.ToolTimedOut, fmt.Sprintf("the tool was ended after %v", cmp.Or(c.job.Timeout, defaultTimeout)), "make the tool do less in one call, or raise tools.timeout")

@@ -131,6 +131,7 @@ func (e *Executor) Report() pannier.RunnerReport {
 	return pannier.RunnerReport{
 		Connected: true, Version: e.Version, UID: os.Geteuid(), ToolUID: e.UID,
 		Level: s.Level, Landlock: s.Landlock, Seccomp: s.Seccomp, Namespaces: s.Namespaces, Loopback: s.Loopback, Missing: s.Missing,
+		Cgroup: s.Bounds, NoCgroup: s.Unbounded,
 		Exposed: e.exposed, Python: python, Running: int(e.running.Load()), MaxCalls: e.MaxCalls,
 	}
 }

@@ -93,7 +93,7 @@ func cleanReport(r pannier.RunnerReport) pannier.RunnerReport {
 	default:
 		r.Level = ""
 	}
-	r.Missing, r.Namespaces = cleanTexts(r.Missing), cleanTexts(r.Namespaces)
+	r.Missing, r.Namespaces, r.Cgroup, r.NoCgroup = cleanTexts(r.Missing), cleanTexts(r.Namespaces), cleanTexts(r.Cgroup), cleanText(r.NoCgroup)
 	r.MaxCalls = max(0, min(r.MaxCalls, maxCalls))
 	return r
 }

@@ -209,17 +209,29 @@ func runIn(ctx context.Context, spec Spec, out io.Writer, in variant) (Exit, err
 	if in.namespaces {
 		l = supported()
 	}
+	// The layers alone are tried without a control group.
+	var of *group
+	if in == whole || in == noNS || in == warmed {
+		var release func()
+		var err error
+		if of, release, err = acquireGroup(spec.Limits, in != warmed); err != nil {
+			return Exit{}, err
+		}
+		defer release()
+	}
 	if in.forked && l.whole {
-		p, err := startForked(&order{Spec: spec, Namespaces: l.namespaces, User: l.user, Proxy: spec.Serve != nil}, l)
+		p, err := startForked(&order{Spec: spec, Namespaces: l.namespaces, User: l.user, Proxy: spec.Serve != nil}, l, of)
 		if err != nil {
 			return Exit{}, err
 		}
+		p.group = of
 		return p.follow(ctx, out)
 	}
-	p, err := startSupervisor(&order{Spec: spec, Namespaces: l.namespaces, User: l.user, Proxy: spec.Serve != nil}, l.attributes(&spec))
+	p, err := startSupervisor(&order{Spec: spec, Namespaces: l.namespaces, User: l.user, Proxy: spec.Serve != nil}, l.attributes(&spec), of)
 	if err != nil {
 		return Exit{}, err
 	}
+	p.group = of
 	return p.follow(ctx, out)
 }
 

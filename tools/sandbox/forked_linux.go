@@ -16,19 +16,20 @@ import (
 // warm is the starter of this process. Tests use others.
 var warm = &starter{}
 
-// Release ends the processes that wait for the next call. Calls that run go on, and the next one starts them anew.
+// Release ends the processes that wait for the next call, and removes the control groups. Calls that run go on, and the next one starts them anew.
 func Release() {
 	warm.mu.Lock()
 	defer warm.mu.Unlock()
 	warm.stop()
+	releaseGroups()
 }
 
 // canFork reports whether a supervisor for an order can be forked. Without namespaces it has to look for descendants, which takes a Go
 // program.
-func canFork(o *order, l layers) bool { return l.whole && o.Namespaces && l.report.Landlock > 0 }
+func canFork(o *order, l layers) bool { return l.whole && o.Namespaces }
 
 // startForked gives an order to a forked supervisor. If that has died before it began, another one gets the order.
-func startForked(o *order, l layers) (*process, error) {
+func startForked(o *order, l layers, of *group) (*process, error) {
 	path, err := lookUp(o)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
@@ -65,6 +66,9 @@ func startForked(o *order, l layers) (*process, error) {
 		defer unix.Close(ruleset)
 		passed[rulesetFD-stdinFD] = ruleset
 	}
+	if of != nil {
+		passed[cgroupFD-stdinFD] = int(of.file.Fd())
+	}
 	w, from := wantedOf(l.attributes(&o.Spec)), warm
 	started := time.Now()
 	for range 3 {
@@ -73,7 +77,7 @@ func startForked(o *order, l layers) (*process, error) {
 			break
 		}
 		var p *forkedProcess
-		if p, err = s.give(o, path, abi, passed); errors.Is(err, errGone) {
+		if p, err = s.give(o, path, abi, passed, of != nil); errors.Is(err, errGone) {
 			continue
 		}
 		if err != nil {
@@ -116,8 +120,8 @@ type forkedProcess struct {
 }
 
 // give hands an order over and waits for the first answer.
-func (s *supervisorProcess) give(o *order, path string, abi int, passed []int) (*forkedProcess, error) {
-	made, err := compile(o, path, abi, false, s.order)
+func (s *supervisorProcess) give(o *order, path string, abi int, passed []int, grouped bool) (*forkedProcess, error) {
+	made, err := compile(o, path, abi, grouped, s.order)
 	if err != nil {
 		s.close()
 		return nil, err

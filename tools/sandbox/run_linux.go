@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -42,17 +43,26 @@ func Run(ctx context.Context, spec Spec, stdout io.Writer) (Exit, error) {
 		return Exit{}, unavailable([]string{noProxy})
 	}
 	o := order{Spec: spec, Namespaces: l.namespaces, User: l.user, Proxy: spec.Serve != nil}
-	p, err := (*process)(nil), errStarter
+	run := func(supervised bool, start func(*group) (*process, error)) (Exit, error) {
+		of, release, err := acquireGroup(spec.Limits, supervised)
+		if err != nil {
+			return Exit{}, err
+		}
+		defer release()
+		p, err := start(of)
+		if err != nil {
+			return Exit{}, err
+		}
+		p.group = of
+		return p.follow(ctx, stdout)
+	}
 	if canFork(&o, l) {
-		p, err = startForked(&o, l)
+		exit, err := run(false, func(of *group) (*process, error) { return startForked(&o, l, of) })
+		if !errors.Is(err, errStarter) {
+			return exit, err
+		}
 	}
-	if errors.Is(err, errStarter) {
-		p, err = startSupervisor(&o, l.attributes(&spec))
-	}
-	if err != nil {
-		return Exit{}, err
-	}
-	return p.follow(ctx, stdout)
+	return run(true, func(of *group) (*process, error) { return startSupervisor(&o, l.attributes(&spec), of) })
 }
 
 // process is a supervisor, as its parent sees it.
@@ -66,10 +76,11 @@ type process struct {
 	judge      func() (status, error)
 	// serve has [Spec].Serve serve until the returned function is called; nil where there is none.
 	serve func() (stop func())
+	group *group // nil where there is none
 }
 
 // startSupervisor starts a supervisor and gives it its order.
-func startSupervisor(o *order, attr *syscall.SysProcAttr) (*process, error) {
+func startSupervisor(o *order, attr *syscall.SysProcAttr, of *group) (*process, error) {
 	var open []*os.File
 	defer func() {
 		for _, f := range open {
@@ -133,6 +144,16 @@ func startSupervisor(o *order, attr *syscall.SysProcAttr) (*process, error) {
 	if o.StdinFile == nil {
 		open = append(open, stdin)
 	}
+	if of != nil {
+		if err := writeGroup(of.dir, "cgroup.procs", strconv.Itoa(cmd.Process.Pid)); err != nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			for _, f := range []*os.File{orderW, statusR, outputR} {
+				f.Close()
+			}
+			return nil, fmt.Errorf("enter the control group: %w", err)
+		}
+	}
 	// A supervisor that ended answers with its status, or its lack.
 	_, _ = orderW.Write(encode(o))
 	return p, nil
@@ -170,6 +191,11 @@ func (p *process) follow(ctx context.Context, stdout io.Writer) (Exit, error) {
 		stopProxy = p.serve()
 	}
 
+	exceeded := func() string { return "" }
+	if p.group != nil {
+		exceeded = p.group.watchProcessor(p.order.Limits.CPUSeconds, func() { p.control.Close() })
+	}
+
 	var exit Exit
 	select {
 	case <-ended:
@@ -178,6 +204,7 @@ func (p *process) follow(ctx context.Context, stdout io.Writer) (Exit, error) {
 		exit.Canceled = !exit.TimedOut
 		p.end(ended)
 	}
+	exit.Exceeded = exceeded()
 	p.control.Close()
 	_ = p.output.SetReadDeadline(time.Now().Add(drainWait))
 	output := <-out

@@ -76,7 +76,8 @@ type Spec struct {
 // ProxyPort is the port of the listener of [Spec].Serve.
 const ProxyPort = 3128
 
-// Limits are the resources of a run; 0 is the default.
+// Limits are the resources of a run; 0 is the default. Memory, processes and processor time are also those of all processes together,
+// where a control group can be made.
 type Limits struct {
 	CPUSeconds   int   `json:"cpu_seconds"`   // of each process; 60
 	MemoryBytes  int64 `json:"memory_bytes"`  // data of each process; 1 GiB
@@ -119,6 +120,8 @@ type Exit struct {
 	TimedOut, Canceled bool
 	// ScratchFull says that the program was killed because it wrote more than Limits.ScratchBytes, or too many files.
 	ScratchFull bool
+	// Exceeded is the bound of the whole call for which the program was killed: BoundMemory or BoundProcessor; usually empty.
+	Exceeded string
 	// OutputBytes counts what the program wrote. Truncated says that not all of it was given to the writer.
 	OutputBytes int64
 	Truncated   bool
@@ -138,7 +141,18 @@ type Report struct {
 	Level string
 	// Missing are sentences about the layers that a program does not get.
 	Missing []string
+	// Bounds are those that a control group has for all processes of a call together: BoundMemory, BoundProcesses, BoundProcessor. The
+	// limits bound each process besides. Unbounded says why one of them is missing.
+	Bounds    []string
+	Unbounded string
 }
+
+// The values of [Report].Bounds.
+const (
+	BoundMemory    = "memory"
+	BoundProcesses = "processes"
+	BoundProcessor = "processor_time"
+)
 
 // unavailable returns ErrUnavailable with what is missing.
 func unavailable(missing []string) error {

@@ -10,7 +10,11 @@ import (
 
 // Support reports which layers a program gets from a sandbox of this process. The first call starts a supervisor that tries them;
 // later ones return the same.
-func Support() Report { return supported().report }
+func Support() Report {
+	r, g := supported().report, sharedGroups()
+	r.Bounds, r.Unbounded = g.bounds, g.why
+	return r
+}
 
 // layers are what a probe found.
 type layers struct {
@@ -46,7 +50,7 @@ func probe() layers {
 // run tries the layers.
 func (l layers) run(spec *Spec) (status, error) {
 	o := order{Spec: *spec, Namespaces: l.namespaces, User: l.user, Probe: true}
-	p, err := startSupervisor(&o, l.attributes(spec))
+	p, err := startSupervisor(&o, l.attributes(spec), nil)
 	if err != nil {
 		return status{}, err
 	}
