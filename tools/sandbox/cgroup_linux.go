@@ -347,7 +347,7 @@ func (g *group) limit(bounds []string, l Limits, supervised bool) (err error) {
 		case BoundMemory:
 			set("memory.max", strconv.FormatInt(l.MemoryBytes, 10))
 			_ = writeGroup(g.dir, "memory.swap.max", "0") // a kernel without swap does not have it
-			// Half a call is of no use; but the supervisor has to tell how it ended.
+			// The supervisor has to tell how the call ended.
 			whole := "1"
 			if supervised {
 				whole = "0"
@@ -406,9 +406,9 @@ func (g *group) counter(file, name string) int64 {
 	return 0
 }
 
-// watchProcessor calls kill when the processes of a call have used their processor time together. It returns how to end, and then
-// what the call has exceeded.
-func (g *group) watchProcessor(seconds int, kill func()) (stop func() string) {
+// watch calls kill when the processes of a call have used their processor time together, or one was killed for memory. It returns how to
+// end, and then what the call has exceeded.
+func (g *group) watch(seconds int, kill func()) (stop func() string) {
 	ended, done := make(chan struct{}), make(chan struct{})
 	exceeded := ""
 	go func() {
@@ -421,11 +421,16 @@ func (g *group) watchProcessor(seconds int, kill func()) (stop func() string) {
 				return
 			case <-tick.C:
 			}
-			if g.used()-g.processor > time.Duration(seconds)*time.Second {
+			switch {
+			case g.used()-g.processor > time.Duration(seconds)*time.Second:
 				exceeded = BoundProcessor
-				kill()
-				return
+			case g.killed() > g.kills: // half a call is of no use
+				exceeded = BoundMemory
+			default:
+				continue
 			}
+			kill()
+			return
 		}
 	}()
 	return func() string {

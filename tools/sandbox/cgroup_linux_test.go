@@ -67,6 +67,9 @@ func TestGroupsAreRemoved(t *testing.T) {
 		}
 	}
 	Release()
+	if own, _ := ownGroup("/proc/self"); strings.HasPrefix(own, g.dir) {
+		t.Skip("this process is in the control group")
+	}
 	if _, err := os.Stat(g.dir); err == nil {
 		t.Errorf("%s is there after Release", g.dir)
 	}

@@ -193,7 +193,7 @@ func (p *process) follow(ctx context.Context, stdout io.Writer) (Exit, error) {
 
 	exceeded := func() string { return "" }
 	if p.group != nil {
-		exceeded = p.group.watchProcessor(p.order.Limits.CPUSeconds, func() { p.control.Close() })
+		exceeded = p.group.watch(p.order.Limits.CPUSeconds, func() { p.control.Close() })
 	}
 
 	var exit Exit
