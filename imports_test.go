@@ -28,7 +28,7 @@ var importRules = map[string]importRule{
 	"pannier/loader/fingerprint":   {[]string{"pannier/internal/fsx", "pannier/loader/scripts"}, "a fingerprint reads a directory for any caller, never on the reload path"},
 	"pannier/loader/installspec":   {[]string{"pannier/internal/yamldoc"}, "install specs are shown and never run"},
 	"pannier/loader/pytool":        {nil, "the package reads the text of a Python file and can neither open nor run it"},
-	"pannier/loader/scripts":       {nil, "the package judges the texts of scripts and can neither open nor run them"},
+	"pannier/loader/scripts":       {[]string{"pannier/loader/pytool"}, "the package judges the texts of scripts and can neither open nor run them"},
 	"pannier/loader/lint":          {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc", "pannier/loader", "pannier/loader/fields", "pannier/loader/profile", "pannier/loader/repair", "pannier/loader/scan"}, "an audit uses the loader, and no package that serves skills"},
 	"pannier/loader/profile":       {[]string{"pannier/internal/yamldoc", "pannier/loader/fields"}, "a verdict is a pure function of a skill, so every surface shows the same one"},
 	"pannier/loader/repair":        {[]string{"pannier/internal/yamldoc", "pannier/loader/fields"}, "a repair is a pure function of the text, so every reader of a SKILL.md gets the same"},

@@ -34,6 +34,29 @@ func RuntimeToolKinds() []RuntimeToolKind {
 const ScriptParameters = `{"type":"object","properties":{"argv":{"type":"array","items":{"type":"string","maxLength":4096},"maxItems":64,` +
 	`"description":"Arguments of the program, as they are."}},"additionalProperties":false}`
 
+// The beginning of the parameters of scripts, and that of scripts that read standard input.
+const (
+	parametersBegin = `{"type":"object","properties":{`
+	stdinBegin      = parametersBegin + `"stdin":{"type":"string","description":"Text for the standard input of the program."},`
+)
+
+// WithStdin returns the parameters of a script, or [ScriptParameters] for nil, with the text that it reads from standard
+// input.
+func WithStdin(parameters json.RawMessage) json.RawMessage {
+	if parameters == nil {
+		parameters = json.RawMessage(ScriptParameters)
+	}
+	if rest, ok := strings.CutPrefix(string(parameters), parametersBegin); ok && !HasStdin(parameters) {
+		return json.RawMessage(stdinBegin + rest)
+	}
+	return parameters
+}
+
+// HasStdin reports whether the parameters of a script have the text that it reads from standard input.
+func HasStdin(parameters json.RawMessage) bool {
+	return strings.HasPrefix(string(parameters), stdinBegin)
+}
+
 // Why a tool is kept back. The first that fits is told: policy and settings, what is wrong with the declaration, then trust, then
 // the bounds. While tools are not enabled, a tool in a file that nothing else is against is kept back by [ToolsDisabled].
 const (

@@ -147,9 +147,15 @@ func scriptTool(f scripts.File, sentence string) pannier.Tool {
 	if t.Description == "" {
 		t.Description = cmp.Or(scripts.Clean(p.Description, name), scripts.Clean(sentence, f.Path))
 	}
+	if len(p.Options) == 0 {
+		p.Options, p.Parameters = scripts.Arguments(f.Path, f.Text)
+	}
 	if len(p.Options) > 0 && len(p.Parameters) <= maxContentParameters {
 		t.Parameters = p.Parameters
 		t.Declaration, _ = json.Marshal(map[string]any{"options": p.Options}) // texts are always JSON
+	}
+	if scripts.ReadsStdin(f.Path, f.Text) {
+		t.Parameters = pannier.WithStdin(t.Parameters)
 	}
 	return t
 }

@@ -329,7 +329,9 @@ func (c *call) job() (pannier.ToolJob, error) {
 	case pannier.RuntimeScript:
 		job.Script = cfg.File
 		var err error
-		if job.Arguments, err = commandLine(cfg.Options, c.arguments); err != nil {
+		var parameters struct{ Required []string }
+		_ = json.Unmarshal(c.tool.Parameters, &parameters) // the arguments were validated by them
+		if job.Arguments, err = commandLine(cfg.Options, parameters.Required, c.arguments); err != nil {
 			return pannier.ToolJob{}, err
 		}
 	}

@@ -37,6 +37,19 @@ Text
 EOF
 printf 'from langchain_core.tools import tool\n@tool\ndef add(a: int, b: int = 2) -> dict:\n    "Add."\n    print("adding")\n    return {"sum": a + b}\n@tool("times")\ndef multiply(a: int) -> int:\n    return 2 * a\n' > tools/sums.py
 printf '#!/bin/sh\nfor a; do echo "<$a>"; done\n' > scripts/say; chmod 755 scripts/say
+cat > scripts/count.sh <<'EOF'
+# Counts lines.
+# Usage: count.sh [--words] [--name NAME]
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --words) words=1; shift ;;
+    --name) name="$2"; shift 2 ;;
+    *) echo "unknown $1"; exit 2 ;;
+  esac
+done
+text=$(cat)
+echo "$name$words: $text"
+EOF
 `
 
 // kindsCalls are calls of the tools, with what the result has.
@@ -48,6 +61,11 @@ var kindsCalls = []struct{ tool, arguments, want, code string }{
 	{"add", `{"a":1,"c":2}`, "", pannier.ToolArgumentsInvalid},
 	{"times", `{"a":21}`, "42", ""},
 	{"say", `{"argv":["--help","$(id)","a b"]}`, "<--help>\n<$(id)>\n<a b>\n", ""},
+	{"count-sh", `{"name":"-n","words":true,"stdin":"a\nb\n"}`, "-n1: a\nb\n", ""},
+	{"count-sh", `{"argv":["--words"],"stdin":"a"}`, "1: a\n", ""},
+	{"count-sh", `{"argv":["--else"]}`, "", pannier.ToolFailed},
+	{"count-sh", `{"other":1}`, "", pannier.ToolArgumentsInvalid},
+	{"say", `{"argv":[],"stdin":"a"}`, "", pannier.ToolArgumentsInvalid},
 	{"say", `{"argv":"one text"}`, "", pannier.ToolArgumentsInvalid},
 	{"post", `{"id":"a/b","q":"1 2","text":"hello"}`, `POST /a%2Fb?q=1+2 Bearer *** {"text":"hello"}`, ""},
 	{"metadata", `{}`, "", pannier.ToolHTTPRefused},

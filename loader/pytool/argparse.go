@@ -1,7 +1,9 @@
 package pytool
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,12 +28,58 @@ type Option struct {
 	// Flag is empty for an argument by place.
 	Flag string `json:"flag,omitempty"`
 	Kind string `json:"kind,omitempty"`
-	// Command is the subcommand that has the option; Commands says that the value is the subcommand.
+	// Command is the subcommand that has the option, with blanks between it and subcommands of its own; Commands says that
+	// the value is the next subcommand.
 	Command  string `json:"command,omitempty"`
 	Commands bool   `json:"commands,omitempty"`
+	// Raw says that the program reads its words one by one: in this order, without `--` and without `=` after flags.
+	Raw bool `json:"raw,omitempty"`
 
 	schema   schema
 	required bool
+}
+
+// Value is what a model is told of an [Option].
+type Value struct {
+	Type, Description string   // of JSON Schema; an empty type is string
+	Choices           []string // of a string
+	Default           string   // as the program has it; empty for none
+	Required          bool
+}
+
+// With returns the option with what a model is told of its value.
+func (o Option) With(v Value) Option {
+	element := schema{Type: cmp.Or(v.Type, "string")}
+	for _, choice := range v.Choices {
+		element.Enum = append(element.Enum, encode(choice))
+	}
+	if v.Default != "" {
+		if number, ok := number(v.Default); ok && element.Type != "string" {
+			element.Default = number
+		} else if element.Type == "string" {
+			element.Default = encode(v.Default)
+		}
+	}
+	switch o.Kind {
+	case OptionSwitch, OptionToggle:
+		element = schema{Type: "boolean"}
+	case OptionList, OptionRepeat:
+		element.Default = nil
+		element = schema{Type: "array", Items: &schema{Type: element.Type, Enum: element.Enum}}
+	}
+	element.Description = pannier.Truncate(strings.Join(strings.Fields(v.Description), " "), maxDescription)
+	o.schema, o.required = element, v.Required
+	return o
+}
+
+// Parameters returns options whose names differ, without those that no property can be called by, and a JSON Schema of an
+// object with them. Both are nil if none is left.
+func Parameters(all []Option) ([]Option, json.RawMessage) {
+	all = slices.DeleteFunc(slices.Clone(all), func(o Option) bool { return !validName.MatchString(o.Name) || o.Name == "argv" })
+	if len(all) == 0 || len(all) > maxParams {
+		return nil, nil
+	}
+	return parametersOf(all)
 }
 
 // parser is a parser of arguments, or the subcommand of one.
@@ -50,6 +98,175 @@ type argparse struct {
 	main        []*parser
 	constants   map[string][]token
 	description string
+	// helpers are the functions that add arguments to a parser that they are given.
+	helpers map[string]*helper
+	steps   int
+}
+
+// helper is a function that adds arguments to one of its parameters.
+type helper struct {
+	params []string
+	body   [][]token
+	called bool
+}
+
+// maxSteps bounds the statements that are followed, those of helpers and loops each time.
+const maxSteps = 50_000
+
+// readArgparse follows the statements of a module.
+func readArgparse(statements [][]token) *argparse {
+	r := &argparse{parsers: map[string][]*parser{}, constants: map[string][]token{}, helpers: map[string]*helper{}}
+	for i := range statements {
+		if name, h := readHelper(statements[i:]); h != nil {
+			r.helpers[name] = h
+		}
+	}
+	r.run(statements)
+	for _, name := range slices.Sorted(maps.Keys(r.helpers)) {
+		if h := r.helpers[name]; !h.called && len(r.main) == 1 && r.main[0].subcommands == nil {
+			for _, param := range h.params {
+				r.parsers[param] = r.main
+			}
+			r.run(h.body)
+		}
+	}
+	return r
+}
+
+// block returns the statements in the block of the first statement.
+func block(statements [][]token) [][]token {
+	for i, s := range statements[1:] {
+		if s[0].col >= 0 && s[0].col <= statements[0][0].col {
+			return statements[1 : i+1]
+		}
+	}
+	return statements[1:]
+}
+
+// readHelper reads the function that statements begin with, if it is a helper.
+func readHelper(statements [][]token) (name string, h *helper) {
+	s := statements[0]
+	if !s[0].isWord("def") || len(s) < 4 || !s[2].is("(") || s[2].skip == 0 {
+		return "", nil
+	}
+	h = &helper{body: block(statements)}
+	for _, param := range split(s[3:2+s[2].skip], ",") {
+		if !param[0].isWord("self") && !param[0].isWord("cls") {
+			h.params = append(h.params, param[0].text)
+		}
+	}
+	adds := false
+	for _, s := range h.body {
+		for i := range s {
+			if s[i].isWord("ArgumentParser") {
+				return "", nil
+			}
+			adds = adds || i >= 2 && s[i-1].is(".") && slices.Contains(h.params, s[i-2].text) &&
+				(s[i].isWord("add_argument") || s[i].isWord("add_parser") || s[i].isWord("add_subparsers") ||
+					s[i].isWord("add_argument_group") || s[i].isWord("add_mutually_exclusive_group"))
+		}
+	}
+	if !adds {
+		return "", nil
+	}
+	return s[1].text, h
+}
+
+// run follows statements: helpers where they are called, and loops over plain values once for each.
+func (r *argparse) run(statements [][]token) {
+	for i := 0; i < len(statements) && r.steps < maxSteps; i++ {
+		r.steps++
+		if _, h := readHelper(statements[i:]); h != nil {
+			i += len(h.body)
+			continue
+		}
+		names, values := r.loop(statements[i])
+		if names == nil {
+			r.statement(statements[i])
+			continue
+		}
+		body := block(statements[i:])
+		i += len(body)
+		for _, value := range values {
+			each := make([][]token, len(body))
+			for j, s := range body {
+				each[j] = substitute(s, names, value)
+			}
+			r.run(each)
+		}
+	}
+}
+
+// loop returns the variables of a loop over a list of plain values, and their values; names is nil for other statements.
+func (r *argparse) loop(s []token) (names []string, values [][]token) {
+	in := slices.IndexFunc(s, func(t token) bool { return t.isWord("in") })
+	if !s[0].isWord("for") || in < 2 || !s[len(s)-1].is(":") {
+		return nil, nil
+	}
+	for _, name := range split(withoutParentheses(s[1:in]), ",") {
+		if len(name) != 1 {
+			return nil, nil
+		}
+		names = append(names, name[0].text)
+	}
+	list := s[in+1 : len(s)-1]
+	if constant, ok := r.constants[dotted(list)]; ok {
+		list = constant
+	}
+	for _, element := range listOf(list) {
+		parts := [][]token{element}
+		if len(names) > 1 {
+			parts = listOf(element)
+		}
+		var value []token
+		for _, part := range parts {
+			if len(part) == 1 && (part[0].kind != tokenName || part[0].isWord("True") || part[0].isWord("False") ||
+				part[0].isWord("None") || simple[part[0].text] != "") {
+				value = append(value, part[0])
+			}
+		}
+		if len(value) != len(names) {
+			return nil, nil
+		}
+		values = append(values, value)
+	}
+	if len(values) == 0 || len(values) > maxMembers {
+		return nil, nil
+	}
+	return names, values
+}
+
+// substitute returns a statement with values in place of names. Names of arguments stay.
+func substitute(s []token, names []string, values []token) []token {
+	s = slices.Clone(s)
+	for i, t := range s {
+		at := slices.Index(names, t.text)
+		isKeyword := i > 0 && i+1 < len(s) && s[i+1].is("=") && (s[i-1].is("(") || s[i-1].is(","))
+		if t.kind == tokenName && at >= 0 && !isKeyword && !(i > 0 && s[i-1].is(".")) {
+			s[i].kind, s[i].text = values[at].kind, values[at].text
+		}
+	}
+	return s
+}
+
+// callHelper follows the body of a helper with the parsers that it is given.
+func (r *argparse) callHelper(h *helper, arguments [][]token) {
+	bound := false
+	for i, param := range h.params {
+		if given, ok := argument(arguments, param, i); ok && r.parsers[dotted(given)] != nil {
+			parsers := r.parsers[dotted(given)]
+			before := r.parsers[param]
+			r.parsers[param] = parsers
+			defer func() { r.parsers[param] = before }()
+			bound = true
+		}
+	}
+	if bound {
+		h.called = true
+		body := h.body
+		r.steps += 100 // helpers that call one another end
+		r.run(body)
+	}
 }
 
 // statement reads the calls in a statement.
@@ -82,6 +299,10 @@ func (r *argparse) statement(s []token) {
 			continue
 		}
 		arguments := split(s[at+2:at+1+s[at+1].skip], ",")
+		if h := r.helpers[s[at].text]; h != nil {
+			r.callHelper(h, arguments)
+			continue
+		}
 		made := r.call(s[at].text, r.receiver(s, at), arguments)
 		if target != "" && len(made) > 0 {
 			r.parsers[target] = made
@@ -282,11 +503,8 @@ func (r *argparse) describe(o *Option, arguments [][]token) bool {
 func (r *argparse) options() ([]Option, json.RawMessage) {
 	var main *parser
 	size := func(p *parser) int {
-		n := len(p.options)
-		for _, sub := range p.subcommands {
-			n += len(sub.options)
-		}
-		return n
+		all, _ := p.all("", 0)
+		return max(len(all), len(p.options))
 	}
 	for _, p := range r.main {
 		if main == nil || size(p) > size(main) {
@@ -296,29 +514,45 @@ func (r *argparse) options() ([]Option, json.RawMessage) {
 	if main == nil || size(main) == 0 {
 		return nil, nil
 	}
-	var all []Option
-	for _, o := range main.options {
+	all, ok := main.all("", 0)
+	if !ok || len(all) > 4*maxParams {
+		return nil, nil
+	}
+	return parametersOf(all)
+}
+
+// maxSubcommands bounds subcommands of subcommands.
+const maxSubcommands = 4
+
+// all returns the options of a parser and of its subcommands. It is false if the names of all subcommands are computed.
+func (p *parser) all(command string, depth int) (all []Option, ok bool) {
+	if depth > maxSubcommands {
+		return nil, false
+	}
+	for _, o := range p.options {
+		o.Command = command
 		if o.Commands {
-			if len(main.order) == 0 {
-				return nil, nil // the names of all subcommands are computed
+			if len(p.order) == 0 {
+				return nil, false
 			}
-			for _, name := range main.order {
+			o.schema.Enum = nil
+			for _, name := range p.order {
 				o.schema.Enum = append(o.schema.Enum, encode(name))
+			}
+			if depth > 0 && o.Name == "command" {
+				o.Name = "subcommand"
 			}
 		}
 		all = append(all, o)
 	}
-	for _, command := range main.order {
-		sub := main.subcommands[command]
-		if sub.subcommands != nil {
-			continue // subcommands of subcommands are left to argv
+	for _, name := range p.order {
+		below, ok := p.subcommands[name].all(strings.TrimSpace(command+" "+name), depth+1)
+		if !ok {
+			return nil, false
 		}
-		for _, o := range sub.options {
-			o.Command = command
-			all = append(all, o)
-		}
+		all = append(all, below...)
 	}
-	return parametersOf(all)
+	return all, true
 }
 
 const argvSchema = `{"type":"array","items":{"type":"string","maxLength":4096},"maxItems":64,` +
@@ -331,13 +565,17 @@ func parametersOf(all []Option) (options []Option, parameters json.RawMessage) {
 	commands := map[string][]string{}
 	var names, required []string
 	for _, o := range all {
+		if o.Name == "stdin" {
+			o.Name = "stdin_" // stdin is the text on standard input
+		}
 		before, taken := merged[o.Name]
 		if taken && (commands[o.Name] == nil || o.Command == "" || before.Type != o.schema.Type ||
 			slices.Contains(commands[o.Name], o.Command)) {
-			if o.Command == "" || !validName.MatchString(o.Command+"_"+o.Name) {
+			prefix := strings.ReplaceAll(o.Command, " ", "_") + "_"
+			if o.Command == "" || !validName.MatchString(prefix+o.Name) {
 				continue
 			}
-			o.Name = o.Command + "_" + o.Name
+			o.Name = prefix + o.Name
 			if before, taken = merged[o.Name]; taken {
 				continue
 			}
@@ -348,7 +586,11 @@ func parametersOf(all []Option) (options []Option, parameters json.RawMessage) {
 			merged[o.Name] = &own
 			names = append(names, o.Name)
 		} else if !slices.EqualFunc(before.Enum, o.schema.Enum, slices.Equal) {
-			before.Enum = nil
+			if o.Commands {
+				before.Enum = append(slices.Clip(before.Enum), o.schema.Enum...)
+			} else {
+				before.Enum = nil
+			}
 		}
 		if o.Command != "" {
 			commands[o.Name] = append(commands[o.Name], o.Command)

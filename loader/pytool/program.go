@@ -17,7 +17,7 @@ type Program struct {
 	Parameters json.RawMessage
 }
 
-// ReadProgram reads the text of a program: the arguments of argparse or click that are written as plain values. What
+// ReadProgram reads the text of a program: the arguments of argparse, typer or click that are written as plain values. What
 // cannot be known without running it is left out.
 func ReadProgram(text []byte) Program {
 	if len(text) > MaxFileBytes || bytes.IndexByte(text, 0) >= 0 {
@@ -31,12 +31,11 @@ func ReadProgram(text []byte) Program {
 		}
 	}
 	if bytes.Contains(text, []byte("ArgumentParser")) {
-		r := argparse{parsers: map[string][]*parser{}, constants: map[string][]token{}}
-		for _, s := range statements {
-			r.statement(s)
-		}
+		r := readArgparse(statements)
 		p.Description = r.description
 		p.Options, p.Parameters = r.options()
+	} else if bytes.Contains(text, []byte("typer")) {
+		p.Options, p.Parameters = typerOptions(statements)
 	} else if bytes.Contains(text, []byte("click")) {
 		p.Options, p.Parameters = clickOptions(statements)
 	}

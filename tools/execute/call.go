@@ -82,8 +82,13 @@ func (c *call) spec(ctx context.Context) (sandbox.Spec, *pannier.ToolError) {
 	if c.proxy != nil {
 		s.Serve = c.proxy.Start
 	}
-	if job.Kind == pannier.RuntimeShell {
+	switch job.Kind {
+	case pannier.RuntimeShell:
 		s.Stdin = job.Arguments
+	case pannier.RuntimeScript:
+		var arguments scriptArguments
+		_ = json.Unmarshal(job.Arguments, &arguments) // script has read them
+		s.Stdin = []byte(arguments.Stdin)
 	}
 	return s, nil
 }

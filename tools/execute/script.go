@@ -19,15 +19,19 @@ const (
 	maxScriptBytes     = 64 << 10
 )
 
+// scriptArguments are the arguments of a job whose kind is script.
+type scriptArguments struct {
+	Argv  []string `json:"argv"`
+	Stdin string   `json:"stdin"`
+}
+
 // script returns the program of a script and its arguments, for a working directory.
 func (c *call) script(ctx context.Context, dir string) ([]string, *pannier.ToolError) {
 	start, failed := c.startOf(ctx, c.job.Script)
 	if failed != nil {
 		return nil, failed
 	}
-	var arguments struct {
-		Argv []string `json:"argv"`
-	}
+	var arguments scriptArguments
 	if err := json.Unmarshal(c.job.Arguments, &arguments); err != nil {
 		return nil, toolError(pannier.ToolArgumentsInvalid, "argv is not a list of texts", "give argv as a list of texts")
 	}
