@@ -85,7 +85,7 @@ func Named(text string, at Place) []Reference {
 			pending = before + " "
 			continue
 		}
-		if strings.Contains(line, "<<") {
+		if strings.Contains(line, "<<") && !strings.Contains(line, "<<<") {
 			if m := hereDoc.FindStringSubmatch(line); m != nil {
 				here = m[1]
 			}
@@ -158,16 +158,19 @@ var (
 	interpreter = regexp.MustCompile(`^(?:python[\d.]*|py|node|nodejs|bash|sh|zsh|dash|ruby|perl|pwsh|` +
 		`powershell(?:\.exe)?|deno|bun|tsx|ts-node)$`)
 	wrapper = regexp.MustCompile(`^(?:sudo|time|nohup|env|exec|command|npx|bunx|uvx|uv|poetry|pipenv|pdm|hatch|` +
-		`pnpm|yarn|xvfb-run|timeout)$`)
+		`pnpm|yarn|xvfb-run|timeout|xargs)$`)
 	wrappedWords = regexp.MustCompile(`^(?:run|exec|dlx|\d+[smh]?)$`)
 	// takesValue matches options of interpreters and of what starts them whose value is the next word.
 	takesValue = regexp.MustCompile(`^(?:-[WXrp]|--(?:require|import|loader|with|with-requirements|python|from|` +
 		`project|directory|extra|group|env-file|executionpolicy))$`)
 )
 
+// keywords of a shell can stand before a command.
+var keywords = []string{"do", "then", "else", "if", "elif", "while", "until", "!", "{"}
+
 // command reads the words of one command.
 func (r *reader) command(words []string, sentence string, block bool) {
-	for len(words) > 0 && assignment.MatchString(words[0]) {
+	for len(words) > 0 && (assignment.MatchString(words[0]) || slices.Contains(keywords, words[0])) {
 		words = words[1:]
 	}
 	if len(words) == 0 {

@@ -33,7 +33,7 @@ var neverDirs = strings.Fields("test tests __tests__ __mocks__ spec fixtures tes
 
 // neverNames matches the names of tests, of parts of packages, and of generated files.
 var neverNames = regexp.MustCompile(`^(?:__init__\.py|conftest\.py|setup\.py|test_.*\.py|.*_test\.py|` +
-	`.*[.](?:test|spec|min|bundle|config|d)\.[cm]?(?:js|ts)|.*_pb2(?:_grpc)?\.py)$`)
+	`.*[.](?:test|spec)\.(?:py|sh)|.*[.](?:test|spec|min|bundle|config|d)\.[cm]?(?:js|ts)|.*_pb2(?:_grpc)?\.py)$`)
 
 // data matches the names of documents and data, which are no scripts even if their mode says so.
 var data = regexp.MustCompile(`(?i)\.(?:md|txt|rst|json|jsonl|ya?ml|toml|ini|cfg|csv|tsv|xml|html?|css|svg|png|jpe?g|` +
@@ -85,11 +85,16 @@ var (
 	topLevel = regexp.MustCompile(`(?m)^(?:for|while|with)\b|^[\w.]+\(`)
 	server   = regexp.MustCompile(`(?m)^\s*(?:from mcp\.server|from fastmcp|import fastmcp)\b|` +
 		`^[^#\n]*\bFastMCP\(|@modelcontextprotocol/sdk/server|^\s*@mcp\.tool\b`)
+	application = regexp.MustCompile(`(?m)^\w+\s*=\s*(?:FastAPI|Flask)\(`)
+	// part matches what a Python file of a package has, and exports what a JavaScript file has for others.
+	part      = regexp.MustCompile(`(?m)^from \.`)
+	exports   = regexp.MustCompile(`(?m)^export\b`)
+	unwritten = regexp.MustCompile(`(?m)^(?:#|//|\s?\*)\s*\[TODO: `)
 	generated = regexp.MustCompile(`(?im)^(?:#|//|\s?\*).*(?:@generated\b|code generated .*do not edit)`)
 )
 
-// IsScript reports whether a file is a program to call. Modules that other files import, servers, generated files and
-// data are not.
+// IsScript reports whether a file is a program to call. Modules that other files import, servers, generated files,
+// files without content and data are not.
 func (f *File) IsScript() bool {
 	hashBang := bytes.HasPrefix(f.Text, []byte("#!"))
 	known := HasExtension(f.Path)
@@ -97,7 +102,7 @@ func (f *File) IsScript() bool {
 	head := f.Text[:min(len(f.Text), 1<<10)]
 	switch {
 	case !MayBe(f.Path), binary && (known || !f.Executable), f.isServer(),
-		bytes.Contains(bytes.ToLower(head), []byte("generated")) && generated.Match(head):
+		bytes.Contains(bytes.ToLower(head), []byte("generated")) && generated.Match(head), isNothing(head):
 		return false
 	case !hashBang && data.MatchString(f.Path), !hashBang && !known && !f.Executable:
 		return false
@@ -112,6 +117,10 @@ func (f *File) IsScript() bool {
 	}
 	python := path.Ext(f.Path) == ".py"
 	switch {
+	case python && (part.Match(f.Text) || !IsRightInDir(f.Path)):
+		return pythonMain.Match(f.Text) || readsArguments.Match(f.Text)
+	case !python && !hashBang && exports.Match(f.Text):
+		return readsArguments.Match(f.Text)
 	case f.Imported && python:
 		return pythonMain.Match(f.Text) || hashBang && readsArguments.Match(f.Text)
 	case f.Imported:
@@ -123,12 +132,20 @@ func (f *File) IsScript() bool {
 		(pythonMain.Match(f.Text) || readsArguments.Match(f.Text) || topLevel.Match(f.Text))
 }
 
-// isServer reports whether a file is a server of MCP. The names come first, since an expression over all of the text takes
+// isNothing reports whether a file is empty, begins with marks for its author to fill in, or is the error of a web
+// server.
+func isNothing(head []byte) bool {
+	return len(bytes.TrimSpace(head)) == 0 || bytes.HasPrefix(head, []byte("404: Not Found")) ||
+		bytes.Contains(head, []byte("[TODO: ")) && unwritten.Match(head)
+}
+
+// isServer reports whether a file is a server of MCP, or the application of a web server without
+// arguments. The names come first, since an expression over all of the text takes
 // long.
 func (f *File) isServer() bool {
-	return slices.ContainsFunc([]string{"mcp", "MCP", "modelcontextprotocol"}, func(name string) bool {
+	return slices.ContainsFunc([]string{"mcp", "MCP", "modelcontextprotocol", "FastAPI(", "Flask("}, func(name string) bool {
 		return bytes.Contains(f.Text, []byte(name))
-	}) && server.Match(f.Text)
+	}) && (server.Match(f.Text) || application.Match(f.Text) && !bytes.Contains(f.Text, []byte("ArgumentParser(")))
 }
 
 var imports = map[string]*regexp.Regexp{
