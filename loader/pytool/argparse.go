@@ -100,7 +100,9 @@ type argparse struct {
 	description string
 	// helpers are the functions that add arguments to a parser that they are given.
 	helpers map[string]*helper
-	steps   int
+	// kinds are the names of ArgumentParser, and of classes of the module that are one.
+	kinds []string
+	steps int
 }
 
 // helper is a function that adds arguments to one of its parameters.
@@ -115,8 +117,11 @@ const maxSteps = 50_000
 
 // readArgparse follows the statements of a module.
 func readArgparse(statements [][]token) *argparse {
-	r := &argparse{parsers: map[string][]*parser{}, constants: map[string][]token{}, helpers: map[string]*helper{}}
-	for i := range statements {
+	r := &argparse{parsers: map[string][]*parser{}, constants: map[string][]token{}, helpers: map[string]*helper{}, kinds: []string{"ArgumentParser"}}
+	for i, s := range statements {
+		if len(s) > 3 && s[0].isWord("class") && slices.ContainsFunc(s[2:], func(t token) bool { return t.isWord("ArgumentParser") }) {
+			r.kinds = append(r.kinds, s[1].text)
+		}
 		if name, h := readHelper(statements[i:]); h != nil {
 			r.helpers[name] = h
 		}
@@ -328,6 +333,9 @@ func (r *argparse) receiver(s []token, at int) []*parser {
 
 // call follows one call, and returns the parsers that it makes.
 func (r *argparse) call(name string, of []*parser, arguments [][]token) []*parser {
+	if slices.Contains(r.kinds, name) {
+		name = "ArgumentParser"
+	}
 	switch name {
 	case "ArgumentParser":
 		p := &parser{}

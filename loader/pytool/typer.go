@@ -9,48 +9,11 @@ import (
 // typerOptions returns the options of a program with typer, and their parameters: those of its one command, or those of
 // several subcommands. A program with applications within another has none.
 func typerOptions(statements [][]token) ([]Option, json.RawMessage) {
+	commands, callback, ok := typerCommands(statements)
+	if !ok || len(commands) == 0 {
+		return nil, nil
+	}
 	enums := enumsOf(statements)
-	type command struct {
-		name string
-		def  []token
-	}
-	var commands []command
-	var callback, pending []token
-	named := ""
-	defs := map[string][]token{}
-	for _, s := range statements {
-		for i := range s {
-			if s[i].isWord("add_typer") {
-				return nil, nil
-			}
-			if i+2 < len(s) && s[i].isWord("run") && i > 1 && s[i-2].isWord("typer") && s[i+1].is("(") && s[i+1].skip == 2 {
-				commands = append(commands, command{s[i+2].text, defs[s[i+2].text]})
-			}
-		}
-		switch {
-		case s[0].is("@"):
-			if name, rest := lastName(s[1:]); name == "command" || name == "callback" {
-				inner, _ := inBrackets(rest, "(")
-				given, isGiven := argument(split(inner, ","), "name", 0)
-				text, ok := textOf(given)
-				if isGiven && !ok {
-					return nil, nil // a computed name
-				}
-				named, pending = text, s
-			}
-		case s[0].isWord("def") && len(s) > 2 && s[2].is("("):
-			defs[s[1].text] = s
-			if name, _ := lastName(pending[min(1, len(pending)):]); name == "callback" {
-				callback = s
-			} else if pending != nil {
-				if named == "" {
-					named = strings.ReplaceAll(strings.ToLower(s[1].text), "_", "-")
-				}
-				commands = append(commands, command{named, s})
-			}
-			pending = nil
-		}
-	}
 	single := len(commands) == 1 && callback == nil
 	var all []Option
 	if callback != nil {
@@ -79,10 +42,58 @@ func typerOptions(statements [][]token) ([]Option, json.RawMessage) {
 			all = append(all, o)
 		}
 	}
-	if len(commands) == 0 || len(all) == 0 {
+	if len(all) == 0 {
 		return nil, nil
 	}
 	return parametersOf(all)
+}
+
+// typerCommand is a command, and the tokens of its `def`.
+type typerCommand struct {
+	name string
+	def  []token
+}
+
+// typerCommands returns the commands of a program with typer, and the function of its callback. It is false if their names
+// are computed, and for applications within another.
+func typerCommands(statements [][]token) (commands []typerCommand, callback []token, ok bool) {
+	var pending []token
+	named := ""
+	defs := map[string][]token{}
+	for _, s := range statements {
+		for i := range s {
+			if s[i].isWord("add_typer") {
+				return nil, nil, false
+			}
+			if i+2 < len(s) && s[i].isWord("run") && i > 1 && s[i-2].isWord("typer") && s[i+1].is("(") && s[i+1].skip == 2 {
+				commands = append(commands, typerCommand{s[i+2].text, defs[s[i+2].text]})
+			}
+		}
+		switch {
+		case s[0].is("@"):
+			if name, rest := lastName(s[1:]); name == "command" || name == "callback" {
+				inner, _ := inBrackets(rest, "(")
+				given, isGiven := argument(split(inner, ","), "name", 0)
+				text, ok := textOf(given)
+				if isGiven && !ok {
+					return nil, nil, false
+				}
+				named, pending = text, s
+			}
+		case s[0].isWord("def") && len(s) > 2 && s[2].is("("):
+			defs[s[1].text] = s
+			if name, _ := lastName(pending[min(1, len(pending)):]); name == "callback" {
+				callback = s
+			} else if pending != nil {
+				if named == "" {
+					named = strings.ReplaceAll(strings.ToLower(s[1].text), "_", "-")
+				}
+				commands = append(commands, typerCommand{named, s})
+			}
+			pending = nil
+		}
+	}
+	return commands, callback, true
 }
 
 // enumsOf returns the values of the enumerations of texts in a module, by name.
@@ -181,30 +192,16 @@ func typerOption(p param, enums map[string]*schema) (o Option, shown, ok bool) {
 	if !ok {
 		return o, false, false
 	}
-	flag, no := "", "--no-"+strings.ReplaceAll(p.name, "_", "-")
-	for _, a := range arguments {
-		if isNamed(a) {
-			continue
-		}
-		text, known := textOf(a)
-		if !known {
-			return o, false, false
-		}
-		if on, off, toggles := strings.Cut(text, "/"); strings.HasPrefix(on, "-") && (flag == "" || strings.HasPrefix(on, "--")) {
-			flag = strings.TrimSpace(on)
-			if no = ""; toggles && strings.TrimSpace(off) == "--no-"+strings.TrimLeft(flag, "-") {
-				no = strings.TrimSpace(off)
-			}
-		}
+	flag, toggles, ok := typerFlag(p.name, arguments)
+	if !ok {
+		return o, false, false
 	}
 	help, _ := argument(arguments, "help", -1)
 	described, _ := textOf(help)
 	o.required = !hasDefault && word("envvar") == "" && word("default_factory") == ""
 	isBool := element.Type == "boolean"
 	if !place {
-		if o.Flag = flag; flag == "" {
-			o.Flag = "--" + strings.ReplaceAll(p.name, "_", "-")
-		}
+		o.Flag = flag
 	}
 	switch {
 	case place && isBool:
@@ -213,7 +210,7 @@ func typerOption(p param, enums map[string]*schema) (o Option, shown, ok bool) {
 		o.Kind = OptionList
 	case isList:
 		o.Kind = OptionRepeat
-	case isBool && no != "":
+	case isBool && toggles:
 		o.Kind = OptionToggle
 	case isBool:
 		o.Kind = OptionSwitch
@@ -230,6 +227,27 @@ func typerOption(p param, enums map[string]*schema) (o Option, shown, ok bool) {
 	o.schema = *element
 	o.schema.Description = strings.Join(strings.Fields(described), " ")
 	return o, true, true
+}
+
+// typerFlag returns the flag of an option, and whether `--no-` with its name is the opposite.
+func typerFlag(name string, arguments [][]token) (flag string, toggles, ok bool) {
+	for _, a := range arguments {
+		if isNamed(a) {
+			continue
+		}
+		text, known := textOf(a)
+		if !known {
+			return "", false, false
+		}
+		if on, off, _ := strings.Cut(text, "/"); strings.HasPrefix(on, "-") && (flag == "" || strings.HasPrefix(on, "--")) {
+			flag = strings.TrimSpace(on)
+			toggles = strings.TrimSpace(off) == "--no-"+strings.TrimLeft(flag, "-")
+		}
+	}
+	if flag == "" {
+		return "--" + strings.ReplaceAll(name, "_", "-"), true, true
+	}
+	return flag, toggles, true
 }
 
 func isNamed(a []token) bool { return len(a) > 1 && a[0].kind == tokenName && a[1].is("=") }
