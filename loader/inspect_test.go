@@ -327,7 +327,7 @@ func TestScriptNames(t *testing.T) {
 	for _, file := range []string{"deep/run.sh", "scripts/run-sh.sh", "scripts/run.sh", "tools/run_sh"} {
 		putFile(t, filepath.Join(root, "a", file), "#!/bin/sh\n")
 	}
-	putFile(t, filepath.Join(root, "a/scripts/run-sh.pl"), "")
+	putFile(t, filepath.Join(root, "a/scripts/run-sh.pl"), "1;\n")
 	executable(t, filepath.Join(root, "a/scripts/run_sh.pl"))
 	var got []string
 	for _, tool := range inspect(t, root).Tools {

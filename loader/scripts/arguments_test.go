@@ -51,6 +51,7 @@ func TestShellArguments(t *testing.T) {
 		{"default and help", "OUT=/tmp\n" + "usage() {\n  cat <<EOF\nUsage: x\n  -o, --out DIR   Where to write\n  -v              Say more\nEOF\n}\n" + fmt.Sprintf(loop, flag), `out --out{,"description":"Where to write","default":"/tmp"}, v -v switch{"type":"boolean","description":"Say more"}`},
 		{"in a function", "parse() {\n  " + strings.ReplaceAll(fmt.Sprintf(loop, flag), "\n", "\n  ") + "\n}\nparse \"$@\"\n", "out --out, v -v switch{\"type\":\"boolean\"}"},
 		{"in main", "main() {\n" + fmt.Sprintf("  "+loop, flag) + "}\nmain \"$@\"\n", "out --out, v -v switch{\"type\":\"boolean\"}"},
+		{"functions in a function", "parse() {\n" + fmt.Sprintf("  "+loop, flag) + "}\nmain() {\n  parse \"$@\"\n}\nmain \"$@\"\n", "out --out, v -v switch{\"type\":\"boolean\"}"},
 		{"joined", "for arg in \"$@\"; do\n  case $arg in\n    --out=*) OUT=${arg#*=} ;;\n    --dry) D=1 ;;\n  esac\ndone\n", "out --out=, dry --dry switch{\"type\":\"boolean\"}"},
 		{"shift first", "URL=\"$1\"\nshift\n" + fmt.Sprintf(loop, flag), "url!, out --out, v -v switch{\"type\":\"boolean\"}"},
 		{"value or not", fmt.Sprintf(loop, "    --out) if [[ \"$2\" != -* ]]; then O=$2; shift; fi; shift;;\n    --v) V=1; shift;;"), "v --v switch{\"type\":\"boolean\"}"},

@@ -96,14 +96,22 @@ func topLines(source string) (top []string) {
 			functions[within] = append(functions[within], trimmed)
 		case strings.Contains(trimmed, "()") && strings.Contains(trimmed, "{") && strings.HasSuffix(trimmed, "}"): // in one line
 		default:
-			if m := passesAll.FindStringSubmatch(trimmed); m != nil && functions[m[1]] != nil {
-				top = append(top, functions[m[1]]...)
-				continue
-			}
-			top = append(top, trimmed)
+			top = append(top, called(functions, trimmed, 0)...)
 		}
 	}
 	return top
+}
+
+// called returns a line, or the lines of the function that it calls with all arguments.
+func called(functions map[string][]string, line string, depth int) (lines []string) {
+	m := passesAll.FindStringSubmatch(line)
+	if m == nil || functions[m[1]] == nil || depth > 4 {
+		return []string{line}
+	}
+	for _, line := range functions[m[1]] {
+		lines = append(lines, called(functions, line, depth+1)...)
+	}
+	return lines
 }
 
 // shiftedPlaces returns the arguments by place that a script takes before its loop: each is assigned, and shifted.

@@ -112,8 +112,8 @@ func runCalls(ctx context.Context, root, binary, only string) error {
 	}
 	equal, succeeded := 0, 0
 	for i, one := range all {
-		first, second := c.plain(ctx, one, fmt.Sprint(i, "a")), c.plain(ctx, one, fmt.Sprint(i, "b"))
-		got := c.call(ctx, one, fmt.Sprint(i, "c"))
+		first, got := c.plain(ctx, one, fmt.Sprint(i, "a")), c.call(ctx, one, fmt.Sprint(i, "b"))
+		second := c.plain(ctx, one, fmt.Sprint(i, "c")) // last, since files can have the time
 		if difference := differ(first, second, got); difference != "" {
 			fmt.Printf("%s %s: %s\n", one.skill, one.script, difference)
 			continue
@@ -285,7 +285,12 @@ func (c *compared) call(ctx context.Context, one call, name string) outcome {
 	dir := c.project(name)
 	arguments := one.arguments
 	if arguments == nil {
-		arguments, _ = json.Marshal(map[string][]string{"argv": append([]string{}, one.argv...)})
+		given := map[string]any{"argv": append([]string{}, one.argv...)}
+		if one.stdin != "" {
+			text, _ := os.ReadFile(filepath.Join(dir, one.stdin)) // the plain execution says that it is missing
+			given["stdin"] = string(text)
+		}
+		arguments, _ = json.Marshal(given)
 	}
 	var list pannier.ToolList
 	if err := c.pannier(ctx, &list, "tool", "list", "--json"); err != nil {

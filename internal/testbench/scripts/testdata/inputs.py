@@ -39,6 +39,45 @@ put("shell.ansi", "\033[32mok\033[0m done\n\033[1mbold\033[0m\n")
 put("export.txt", "> hello\n\n⏺ This is a line that was wrapped at eighty columns because the terminal was\n  small and goes on here.\n")
 put("one.json", {"items": []})
 put("empty.json", {})
+put("tokens.json", {
+    "title": 'Report',
+    "author": 'Ann',
+    "date": '2026-01-01',
+    "doc_type": 'proposal',
+    "cover_bg": '#22272E',
+    "accent": '#4E6070',
+    "accent_lt": '#EAECEE',
+    "text_light": '#EDE9E2',
+    "page_bg": '#FAFAF7',
+    "dark": '#18191E',
+    "body_text": '#28282E',
+    "muted": '#7A7870',
+    "cover_pattern": 'split',
+    "mood": 'confident',
+    "font_display": 'Syne',
+    "font_body": 'Nunito Sans',
+    "gfonts_import": 'https://fonts.googleapis.com/css2?family=Syne:wght@600;800&family=Nunito+Sans:wght@400;600;700&display=swap',
+    "font_display_rl": 'Times-Bold',
+    "font_body_rl": 'Helvetica',
+    "font_body_b_rl": 'Helvetica-Bold',
+    "font_heading": 'Times-Bold',
+    "font_body_b": 'Helvetica-Bold',
+    "font_paths": {},
+    "size_display": 54,
+    "size_h1": 22,
+    "size_h2": 15,
+    "size_h3": 11.5,
+    "size_body": 10.5,
+    "size_caption": 8.5,
+    "size_meta": 8,
+    "margin_left": 79,
+    "margin_right": 79,
+    "margin_top": 79,
+    "margin_bottom": 71,
+    "section_gap": 26,
+    "para_gap": 8,
+    "line_gap": 17,
+})
 put("content.json", [{"type": "h1", "text": "Title"}, {"type": "body", "text": "Some text."}])
 put("words.json", {"words": [{"word": "Good", "start": 0.0, "end": 0.4}, {"word": "morning", "start": 0.5, "end": 0.9}]})
 put("speakers.json", {"segments": [{"start": 0.0, "end": 1.0, "speaker": "A"}]})
@@ -57,12 +96,18 @@ put("session.jsonl", "\n".join(json.dumps(x) for x in [
 ]) + "\n")
 put("hook.json", {"tool_name": "Bash", "tool_input": {"command": "rm -rf / --no-preserve-root"}})
 put("harmless.json", {"tool_name": "Bash", "tool_input": {"command": "npm install x"}})
-put("loop.json", {"original_description": "d", "best_description": "e", "best_score": "1/1", "iterations_run": 1, "history": []})
+put("loop.json", {"original_description": "d", "best_description": "e", "best_score": "1/1", "iterations_run": 1, "history": [
+    {"iteration": 1, "description": "d", "train_passed": 1, "train_total": 1, "passed": 1, "total": 1, "train_results": [], "results": []}]})
 put("workload.json", {"workload": "w"})
-put("schema.json", {"columns": [{"name": "patient_id", "description": "Number of the patient"}, {"name": "result", "description": "Value"}]})
+put("schema.json", [{"name": "patient_id", "description": "Number of the patient"}, {"name": "result", "description": "Value"}])
+put("comments.json", [{"id": 0, "search_phrase": "packaging", "paragraphs": ["Check it."]}])
+put("slides.json", [{"slide": 1, "idx": 1, "author": "Ann", "initials": "A", "date": "2026-01-01T00:00:00", "x": 10, "y": 10, "text": "Check it."}])
 put("config.json", {"profile_name": "P", "watch_topics": [{"key": "t", "label": "T"}], "cadence": "weekly"})
 put("items.json", {"items": [{"topic": "t", "jurisdiction": "EU", "title": "New rule", "summary": "S", "url": "https://x.example", "date": "2026-01-01"}]})
-put("process.json", {"title": "Order", "steps": [{"id": "1", "name": "Take it", "actor": "Ann"}]})
+put("process.json", {
+    "process_name": "Order", "purpose": "Sell", "trigger": "A call", "roles": [{"name": "Ann", "responsibilities": ["all"]}],
+    "steps": [{"id": "1", "name": "Take it", "owner": "Ann", "action": "Write it down", "type": "task"}],
+})
 put("route.json", {"points": [{"name": "A", "lat": 52.5, "lon": 13.4}, {"name": "B", "lat": 48.1, "lon": 11.6}]})
 put("snapshot.json", {"schemaVersion": "0.1.0", "snapshotId": "s", "capturedAt": "2026-01-01T00:00:00Z", "probes": []})
 put("later.json", {"schemaVersion": "0.1.0", "snapshotId": "t", "capturedAt": "2026-02-01T00:00:00Z", "probes": []})
@@ -85,6 +130,11 @@ for app in ("app/", ""):
     put(app + "wrangler.jsonc", '{\n  "name": "app",\n  "main": "src/index.ts",\n  "compatibility_date": "2026-01-01"\n}\n')
     put(app + "nuxt.config.ts", "export default defineNuxtConfig({ modules: ['@nuxt/content'] })\n")
 put("results/eval-1/with_skill/run-1/grading.json", {"summary": {"pass_rate": 1.0, "passed": 1, "failed": 0, "total": 1}, "expectations": []})
+put(".github/workflows/ci.yml", "on: push\njobs:\n  a:\n    runs-on: ubuntu-24.04\n    steps:\n      - run: echo\n")
+put("app/README.md", "# App\n")
+put("results/eval-1/with_skill/run-1/outputs/a.txt", "Done.\n")
+put("solution/solution.xml", "<ImportExportXml><SolutionManifest><UniqueName>S</UniqueName></SolutionManifest></ImportExportXml>")
+put("solution/customizations.xml", "<ImportExportXml></ImportExportXml>")
 put("library/a.txt", "A text about orders and stock.\n")
 put("library/b.txt", "A text about orders and stock!\n")
 with zipfile.ZipFile("batch.zip", "w") as z:
@@ -116,6 +166,10 @@ def book():
     w.save("book.xlsx")
     with zipfile.ZipFile("book.xlsx") as z:
         z.extractall("unpacked")
+    with open("unpacked/xl/_rels/workbook.xml.rels", encoding="utf-8") as f:
+        text = f.read()
+    put("unpacked/xl/sharedStrings.xml", '<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"/>')
+    put("unpacked/xl/_rels/workbook.xml.rels", text.replace('Target="/xl/', 'Target="'))
 
 
 def document():
