@@ -176,7 +176,10 @@ func (c *call) checkProjectDir() error {
 			}
 		}
 	}
-	return refuse(pannier.ToolNotAllowed, "the settings do not let tools write to this project_dir", "name a directory below one of tools.project_dirs, or leave it out")
+	if len(c.s.ProjectDirs) == 0 {
+		return refuse(pannier.ToolNotAllowed, "the settings let tools write to no project_dir", "leave it out, or ask the operator to set tools.project_dirs")
+	}
+	return refuse(pannier.ToolNotAllowed, "the settings do not let tools write to this project_dir", "name an absolute directory below "+strings.Join(c.s.ProjectDirs, " or ")+", or leave it out")
 }
 
 // scheduleKey returns what at most one call at a time may hold; empty is nothing.

@@ -85,10 +85,12 @@ func (s streams) printToolHints(list pannier.ToolList) error {
 	}
 	said := map[string]bool{"": true}
 	for _, hint := range hints {
-		if said[hint] || len(said) > maxToolHints {
+		if said[hint] {
 			continue
 		}
-		said[hint] = true
+		if said[hint] = true; len(said) > maxToolHints+1 {
+			return sayf(s.err, "hint: run \"pannier tool show NAME\" to see what to do about others")
+		}
 		if err := sayf(s.err, "hint: %s", hint); err != nil {
 			return err
 		}
@@ -170,6 +172,13 @@ Exit codes: 0 success; 1 the tool failed, or the call was refused; 2 wrong argum
 					return err
 				}
 				call.Arguments = text
+			}
+			if call.ProjectDir != "" { // as a shell means it; the runner has another current directory
+				dir, err := filepath.Abs(call.ProjectDir)
+				if err != nil {
+					return fmt.Errorf("find --project-dir: %w", err)
+				}
+				call.ProjectDir = dir
 			}
 			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				result, err := c.CallTool(ctx, args[0], call)

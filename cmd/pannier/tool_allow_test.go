@@ -170,9 +170,16 @@ func TestScriptsTranscript(t *testing.T) {
 			t.Errorf("the log does not say that --tools sets %s: %s", want, log)
 		}
 	}
-	result, err := c.CallTool(t.Context(), "skill.greet.greet-py", pannier.ToolCall{Arguments: []byte(`{"name":"x"}`), ProjectDir: dir})
-	if err != nil || result.Output != "hello x\n" {
-		t.Errorf("in the project directory: %+v, %v", result, err)
+	for sub, want := range map[string]string{".": "HELLO X", "..": "an absolute directory below " + dir} {
+		call := exec.Command(binary, "tool", "call", "skill.greet.greet-py", `{"name":"x","loud":true}`, "--project-dir", sub)
+		call.Dir, call.Env = dir, environ
+		if out, _ := call.CombinedOutput(); !strings.Contains(string(out), want) {
+			t.Errorf("with --project-dir %s: %s, want %q", sub, out, want)
+		}
+	}
+	_, err := c.CallTool(t.Context(), "skill.greet.greet-py", pannier.ToolCall{Arguments: []byte(`{}`)})
+	if _, hint := codeOfCall(pannier.ToolResult{}, err); !strings.Contains(hint, "pannier tool show") {
+		t.Errorf("without an argument: %v", err)
 	}
 }
 

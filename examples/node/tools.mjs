@@ -29,7 +29,7 @@ async function call(pannier, name, args) {
     const { tool, arguments: handed } = result.proxy;
     return Object.hasOwn(ownTools, tool) ? ownTools[tool](handed) : `this agent has no tool '${tool}'`;
   }
-  if (!result.ok) return `failed: ${result.error.message} (${result.error.code})\n${result.output}`;
+  if (!result.ok) return `failed: ${result.error.message} (${result.error.code}); hint: ${result.error.hint ?? ''}\n${result.output}`;
   return result.output;
 }
 

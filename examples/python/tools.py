@@ -35,7 +35,7 @@ def call(pannier, name, arguments):
         return own(result["proxy"]["arguments"]) if own else f"this agent has no tool {result['proxy']['tool']!r}"
     if not result["ok"]:
         error = result["error"]
-        return f"failed: {error['message']} ({error['code']})\n{result['output']}"
+        return f"failed: {error['message']} ({error['code']}); hint: {error.get('hint', '')}\n{result['output']}"
     return result["output"]
 
 

@@ -178,7 +178,11 @@ func (c *call) finish(ctx context.Context, exit sandbox.Exit, result *pannier.To
 		if missing := c.missingModule(result.Output); missing != nil {
 			return missing
 		}
-		return toolError(pannier.ToolFailed, fmt.Sprintf("the tool exited with code %d", exit.Code), "look at its output")
+		hint := "look at its output"
+		if c.job.ProjectDir == "" {
+			hint += "; it sees files outside of the skill only if the call names their directory as project_dir"
+		}
+		return toolError(pannier.ToolFailed, fmt.Sprintf("the tool exited with code %d", exit.Code), hint)
 	}
 	result.OK = true
 	if c.job.Kind == pannier.RuntimePython {
