@@ -20,7 +20,7 @@ const (
 	MaxArtifactBytes = 64 << 20 // all of a call
 	MaxArtifactAge   = time.Hour
 	// MaxArtifactPart bounds what is read of an artifact at a time.
-	MaxArtifactPart = 1 << 20
+	MaxArtifactPart = 256 << 10
 
 	maxArtifactName = 512
 )

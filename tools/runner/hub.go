@@ -23,8 +23,8 @@ const (
 	maxCalls = 256
 	// maxPieces bounds the pieces of output of a call that wait for its caller; further ones are left out, because the result has all.
 	maxPieces = 64
-	// maxReads bounds the parts of artifacts that are asked for at a time.
-	maxReads = 16
+	// maxReads bounds the parts of artifacts that are asked for at a time, so that they hold up no output. Further ones wait.
+	maxReads = 4
 	// endWait is how long a runner may take to end a call that has timed out or was canceled.
 	endWait = 20 * time.Second
 )
@@ -61,6 +61,7 @@ type connected struct {
 	mu    sync.Mutex
 	calls map[string]*call
 	reads map[string]chan message // each gets one part at most
+	slots chan struct{}           // one for each of them
 	last  uint64
 }
 
@@ -128,7 +129,7 @@ func greet(ctx context.Context, socket *websocket.Conn) (*connected, error) {
 		return nil, errors.New("the first message is not a hello")
 	}
 	socket.SetReadLimit(maxFrame)
-	return &connected{socket: socket, report: cleanReport(*m.Report), gone: make(chan struct{}), since: time.Now(), calls: map[string]*call{}, reads: map[string]chan message{}}, nil
+	return &connected{socket: socket, report: cleanReport(*m.Report), gone: make(chan struct{}), since: time.Now(), calls: map[string]*call{}, reads: map[string]chan message{}, slots: make(chan struct{}, maxReads)}, nil
 }
 
 // serve receives what the runner sends. It never waits for a caller.
@@ -214,18 +215,20 @@ func (h *Hub) Artifact(ctx context.Context, call, name string, offset int64) ([]
 	if c == nil {
 		return nil, &pannier.ToolError{Code: pannier.ToolNoRunner, Message: "no runner is connected", Hint: "start \"pannier runner\" in the agent's container, and call the tool again"}
 	}
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-c.gone:
+		return nil, errReadGone
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	part := make(chan message, 1)
 	c.mu.Lock()
 	c.last++
 	id := strconv.FormatUint(c.last, 10)
-	busy := len(c.reads) >= maxReads
-	if !busy {
-		c.reads[id] = part
-	}
+	c.reads[id] = part
 	c.mu.Unlock()
-	if busy {
-		return nil, &pannier.ToolError{Code: pannier.ToolBusy, Message: fmt.Sprintf("the runner reads %d artifacts", maxReads), Hint: "retry in a moment"}
-	}
 	defer func() {
 		c.mu.Lock()
 		delete(c.reads, id)

@@ -382,7 +382,7 @@ func TestArtifact(t *testing.T) {
 	var readers sync.WaitGroup
 	for range 4 * maxReads {
 		readers.Go(func() {
-			if part, err := s.Artifact(t.Context(), "c", "file", 0); err == nil && len(part) != pannier.MaxArtifactPart || err != nil && codeOf(err) != pannier.ToolBusy {
+			if part, err := s.Artifact(t.Context(), "c", "file", 0); err != nil || len(part) != pannier.MaxArtifactPart {
 				t.Errorf("many at a time: %d bytes, %v", len(part), err)
 			}
 		})
