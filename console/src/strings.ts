@@ -40,18 +40,14 @@ export const S = {
     copy: "Copy",
     copied: "Copied",
     close: "Close",
-    back: "Back",
     yes: "yes",
     no: "no",
-    none: "None.",
     code: "Code",
-    unknown: "unknown",
     more: (count: number) => `${count.toLocaleString("en")} more`,
     ago: (seconds: number) =>
       seconds < 5 ? "just now" : seconds < 60 ? `${Math.floor(seconds)} s ago` : seconds < 3600 ? `${Math.floor(seconds / 60)} min ago`
         : seconds < 172800 ? `${Math.floor(seconds / 3600)} h ago` : `${Math.floor(seconds / 86400)} days ago`,
     bytes: (b: number) => (b < 1024 ? `${b} B` : b < 1048576 ? `${(b / 1024).toFixed(1)} KiB` : `${(b / 1048576).toFixed(1)} MiB`),
-    skills: (count: number) => n(count, "skill"),
     files: (count: number) => n(count, "file"),
   },
   switches: {
@@ -115,7 +111,6 @@ export const S = {
     done: "Done",
     cancel: "Cancel",
     cancelAll: "Stop and discard",
-    another: "Add more",
     stageTitle: {
       reading: "Looking for skills",
       packing: "Packing",
@@ -183,7 +178,6 @@ export const S = {
     install: (count: number) => (count === 1 ? "Install 1 skill" : `Install ${count} skills`),
     replaceButton: (count: number) => (count === 1 ? "Replace 1 skill" : `Replace ${count} skills`),
     installAndReplace: (installs: number, updates: number) => `Install ${installs}, replace ${updates}`,
-    nothing: "Nothing to install",
     installing: "Installing…",
     verdicts: {
       new: "New",
@@ -201,7 +195,6 @@ export const S = {
     } as Record<string, string>,
     version: (v?: string) => (v ? `version ${v}` : "no version"),
     fromTo: (from: string | undefined, to: string | undefined) => (from || to ? `${from || "no version"} → ${to || "no version"}` : "other content, no version given"),
-    willInstall: (path: string) => `Will be installed at ${path}.`,
     willReplace: "The installed version is kept for Roll back.",
     sameText: "The same content is installed. Nothing to do.",
     existsText: "Replacing keeps the installed version for Roll back.",
@@ -438,7 +431,6 @@ export const S = {
       failing: "The platform does not have the newest card. pannier tries again by itself.",
       refused: "The platform refused the card. pannier tries again when the card changes, after a rescan, or after 15 minutes.",
     } as Record<string, string>,
-    embedded: "This platform is a part of the sidecar, for development. Nothing outside of it sees the card.",
     lastSuccess: "Last accepted",
     unknown: "What the platform has is not known:",
     same: "The platform shows exactly this card.",

@@ -21,6 +21,7 @@ export type Resolution = S["Resolution"];
 export type Requirements = S["Requirements"];
 
 export type ExcludedTool = S["ExcludedTool"];
+export type Artifact = S["Artifact"];
 export type ListedTool = S["ListedTool"];
 export type ToolList = S["ToolList"];
 export type ToolPermission = S["ToolPermission"];

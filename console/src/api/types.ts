@@ -672,6 +672,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/tools/calls/{id}/artifacts/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A file that a call left, byte for byte, for an hour; its ETag is its digest. */
+        get: operations["getArtifact"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/tools/permissions/{slug}": {
         parameters: {
             query?: never;
@@ -751,6 +768,13 @@ export interface components {
             narrowed_by: string[];
             profile?: string;
             widened_by?: string[];
+        };
+        Artifact: {
+            /** Format: int64 */
+            bytes: number;
+            digest: components["schemas"]["Digest"];
+            media_type: string;
+            name: string;
         };
         AuditCheck: {
             broken?: boolean;
@@ -1108,6 +1132,7 @@ export interface components {
         ExcludedTool: {
             description: string;
             detail: string;
+            hint?: string;
             kind?: components["schemas"]["RuntimeToolKind"];
             model_name: string;
             name: string;
@@ -1919,6 +1944,7 @@ export interface components {
         SkillToolCalled: {
             arguments?: unknown;
             arguments_digest?: components["schemas"]["Digest"];
+            artifacts?: components["schemas"]["Artifact"][];
             call_id: string;
             code?: string;
             /** Format: int64 */
@@ -2099,6 +2125,10 @@ export interface components {
             tool: string;
         };
         ToolResult: {
+            artifacts?: components["schemas"]["Artifact"][];
+            artifacts_left_out?: {
+                [key: string]: number;
+            };
             call_id: string;
             /** Format: int64 */
             duration_ms: number;
@@ -3750,6 +3780,43 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["CanceledToolCall"];
                 };
+            };
+            "4XX": components["responses"]["Failed"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    getArtifact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The call_id of a call. */
+                id: string;
+                /** @description The name of a tool; or that of a command, a slug, or the name that a skill declares a command by; a slash is written %2F. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    /** @description Strong, and another one for other bytes. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": unknown;
+                    "text/plain": string;
+                };
+            };
+            /** @description The caller has the answer already: its ETag is among If-None-Match. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             "4XX": components["responses"]["Failed"];
             "5XX": components["responses"]["Failed"];

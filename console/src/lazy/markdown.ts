@@ -37,10 +37,11 @@ export function render(text: string, fileHref: Link): DocumentFragment {
     else input.disabled = true;
   }
   for (const pre of tree.querySelectorAll("pre, table")) pre.setAttribute("tabindex", "0");
-  // The page has headings of its own above the text.
+  // The page has a heading of its own above the text, and no level is left out.
+  let before = 1;
   for (const h of [...tree.querySelectorAll("h1, h2, h3, h4, h5, h6")]) {
-    const level = Math.min(6, Number(h.tagName[1]) + 2);
-    const to = document.createElement("h" + level);
+    before = Math.min(6, Number(h.tagName[1]) + 1, before + 1);
+    const to = document.createElement("h" + before);
     to.append(...h.childNodes);
     h.replaceWith(to);
   }

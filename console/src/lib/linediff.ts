@@ -1,5 +1,7 @@
 // Line diff of two texts, for showing them side by side.
 
+import { diffArrays } from "diff";
+
 export interface Line {
   number: number; // from 1
   text: string;
@@ -46,48 +48,10 @@ export function diffLines(left: string, right: string): Row[] {
   return toRows(a, b, [...Array<Edit>(start).fill("same"), ...edits, ...Array<Edit>(a.length - endA).fill("same")]);
 }
 
-/** Myers' algorithm, forwards, with a copy of the frontier for each number of edits. */
+/** The shortest edits, or a replaced text past the bound. */
 function shortestEdits(a: string[], b: string[]): Edit[] {
-  const most = Math.min(a.length + b.length, maxEdits);
-  const size = 2 * most + 3;
-  const middle = most + 1;
-  const frontier = new Int32Array(size);
-  const trace: Int32Array[] = [];
-  for (let d = 0; d <= most; d++) {
-    trace.push(frontier.slice(middle - d - 1, middle + d + 2));
-    for (let k = -d; k <= d; k += 2) {
-      const down = k === -d || (k !== d && frontier[middle + k - 1]! < frontier[middle + k + 1]!);
-      let x = down ? frontier[middle + k + 1]! : frontier[middle + k - 1]! + 1;
-      let y = x - k;
-      while (x < a.length && y < b.length && a[x] === b[y]) {
-        x++;
-        y++;
-      }
-      frontier[middle + k] = x;
-      if (x >= a.length && y >= b.length) return walkBack(trace, a.length, b.length, d);
-    }
-  }
-  return [...Array<Edit>(a.length).fill("removed"), ...Array<Edit>(b.length).fill("added")];
-}
-
-function walkBack(trace: Int32Array[], x: number, y: number, edits: number): Edit[] {
-  const found: Edit[] = [];
-  for (let d = edits; d > 0; d--) {
-    const kept = trace[d]!;
-    const at = (k: number) => kept[k + d + 1]!;
-    const k = x - y;
-    const down = k === -d || (k !== d && at(k - 1) < at(k + 1));
-    const before = down ? k + 1 : k - 1;
-    const beforeX = at(before);
-    const beforeY = beforeX - before;
-    const startX = down ? beforeX : beforeX + 1;
-    for (; x > startX; x--, y--) found.push("same");
-    found.push(down ? "added" : "removed");
-    x = beforeX;
-    y = beforeY;
-  }
-  for (; x > 0; x--) found.push("same");
-  return found.reverse();
+  const changes = diffArrays(a, b, { maxEditLength: maxEdits }) ?? [{ removed: true, added: false, count: a.length }, { removed: false, added: true, count: b.length }];
+  return changes.flatMap((c) => Array<Edit>(c.count).fill(c.removed ? "removed" : c.added ? "added" : "same"));
 }
 
 /** Puts removed lines and the added lines after them side by side. */

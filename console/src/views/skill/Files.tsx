@@ -45,7 +45,7 @@ export function Viewer({ s, path }: { s: SkillDetail; path: string }) {
   const { file, error } = useFile(s, path);
   const size = s.files.find((f) => f.path === path)?.size;
   return (
-    <section class="viewer" aria-label={path}>
+    <section class="viewer">
       <h2 class="mono break">{path}</h2>
       {error ? <FileRefused error={error} s={s} /> : !file ? <Loading label={S.common.loading} rows={6} /> : <Text text={file.text} more={file.more} marks={marksOf(s, path)} label={path} size={size} />}
     </section>

@@ -1,7 +1,7 @@
 import type { createParser as CreateParser } from "eventsource-parser";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { aborted, asProblem, ApiProblem, request } from "../../../api/client";
-import type { ListedTool, ToolResult } from "../../../api/model";
+import type { Artifact, ListedTool, ToolResult } from "../../../api/model";
 import { argumentsOf, BadField, fieldsOf, type Field } from "../../../lib/toolform";
 import { sentence } from "../../../lib/reason";
 import { S } from "../../../strings";
@@ -134,7 +134,7 @@ function Input({ f, bad, value, onChange }: { f: Field; bad: boolean; value: str
 
 function Result({ r }: { r: ToolResult }) {
   return (
-    <section class="stack" data-result={r.ok} aria-label={S.tools.result}>
+    <section class="stack" data-result={r.ok}>
       <p class="line">
         <Badge tone={r.ok ? "ok" : "bad"}>{r.ok ? S.tools.ok : S.tools.failed}</Badge>
         <span class="muted">{S.tools.took(r.duration_ms, r.exit_code ?? r.status_code)}</span>
@@ -157,14 +157,8 @@ function Result({ r }: { r: ToolResult }) {
   );
 }
 
-interface Artifact {
-  name: string;
-  bytes: number;
-  media_type: string;
-}
-
 function Artifacts({ r }: { r: ToolResult }) {
-  const artifacts = (r as { artifacts?: Artifact[] }).artifacts ?? [];
+  const artifacts = r.artifacts ?? [];
   if (artifacts.length === 0) return null;
   const load = async (a: Artifact): Promise<void> => {
     const path = a.name.split("/").map(encodeURIComponent).join("/");
@@ -176,7 +170,9 @@ function Artifacts({ r }: { r: ToolResult }) {
   };
   return (
     <>
-      <h3>{S.tools.artifacts}</h3>
+      <p>
+        <strong>{S.tools.artifacts}</strong>
+      </p>
       <ul class="rows">
         {artifacts.map((a) => (
           <li key={a.name} class="line" data-artifact={a.name}>
