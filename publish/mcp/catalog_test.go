@@ -202,3 +202,32 @@ func TestTextOfASkillIsSentOnce(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkCatalog lists the tools of 1,000 skills after a change of one, and again without one.
+func BenchmarkCatalog(b *testing.B) {
+	slugs := make([]string, 1000)
+	for i := range slugs {
+		slugs[i] = fmt.Sprintf("skill-%04d", i)
+	}
+	s := newShop(b, slugs...)
+	client := s.serve(b)
+	list := func(b *testing.B) {
+		if _, text := post(b, client, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+			"MCP-Protocol-Version", stateless, "Mcp-Method", "tools/list"); !strings.Contains(text, "Skills of this project: ") {
+			b.Fatal(text)
+		}
+	}
+	b.Run("changed", func(b *testing.B) {
+		for n := 0; b.Loop(); n++ {
+			b.StopTimer()
+			s.setWith(func(skill *pannier.Skill) { skill.Description = fmt.Sprint("Fills in forms: ", n) }, slugs...)
+			b.StartTimer()
+			list(b)
+		}
+	})
+	b.Run("same", func(b *testing.B) {
+		for b.Loop() {
+			list(b)
+		}
+	})
+}

@@ -21,8 +21,11 @@ func Catalog(s *pannier.Snapshot, entries []*pannier.Entry, maxBytes int, headin
 	named, names, others := 0, "", ""
 	for i, e := range entries {
 		active[i] = pannier.ActiveSkill{Slug: e.Slug, Reason: pannier.ViaImplicit}
+		if named < i {
+			continue // one before it did not fit
+		}
 		longer := strings.TrimPrefix(names+", "+e.Slug, ", ")
-		if len(heading+longer+" and 10000 more\n"+more) <= maxBytes*namesPercent/100 && named == i {
+		if len(heading+longer+" and 10000 more\n"+more) <= maxBytes*namesPercent/100 {
 			named, names = i+1, longer
 		}
 	}
