@@ -159,7 +159,11 @@ func TestHostConfigurations(t *testing.T) {
 			if want := "pannier: add these lines to " + host.file() + "\n"; lines[0] != want {
 				t.Errorf("standard error: %q, want %q", notes.String(), want)
 			}
-			got := commandOf(t, host, parseConfig(t, host, out))
+			config := parseConfig(t, host, out)
+			if shown := lookUp(config, host.servers, "pannier", "alwaysLoadTools") == true; shown != (host.name == "qwen-code") {
+				t.Errorf("%s loads the tools from the start: %t", host.name, shown)
+			}
+			got := commandOf(t, host, config)
 			want := []string{program, "mcp", "--root", "x,y", "--root=-z", "--workspace", filepath.Join(dir, odd)}
 			if !slices.Equal(got, want) {
 				t.Errorf("the host starts\n%q, want\n%q", got, want)

@@ -52,6 +52,17 @@ const (
   }
 }
 `
+	// Qwen Code shows a model the first line of a description alone, unless it loads the tools from the start.
+	linesOfQwen = `{
+  "mcpServers": {
+    "pannier": {
+      "command": {{quote .Command}},
+      "args": {{quote .Args}},
+      "alwaysLoadTools": true
+    }
+  }
+}
+`
 	linesOfVSCode = `{
   "servers": {
     "pannier": {
@@ -122,7 +133,7 @@ var hostConfigs = []hostConfig{
 	{"kiro", "Kiro", ".kiro/settings/mcp.json", ".kiro/settings/mcp.json", "mcpServers", linesOfServers},
 	{"lm-studio", "LM Studio", "", ".lmstudio/mcp.json", "mcpServers", linesOfServers},
 	{"opencode", "opencode", "opencode.json", ".config/opencode/opencode.json", "mcp", linesOfOpencode},
-	{"qwen-code", "Qwen Code", ".qwen/settings.json", ".qwen/settings.json", "mcpServers", linesOfServers},
+	{"qwen-code", "Qwen Code", ".qwen/settings.json", ".qwen/settings.json", "mcpServers", linesOfQwen},
 	{"vscode", "VS Code", ".vscode/mcp.json", ".config/Code/User/mcp.json", "servers", linesOfVSCode},
 	{"windsurf", "Windsurf", "", ".codeium/windsurf/mcp_config.json", "mcpServers", linesOfServers},
 	{"zed", "Zed", "", ".config/zed/settings.json", "context_servers", linesOfZed},

@@ -86,6 +86,6 @@ export const hosts = [
     }),
     command: ["cline", "--json", "--timeout", "60", prompt],
   },
-  qwen("Qwen Code", {}),
-  qwen("Qwen Code, alwaysLoadTools", { alwaysLoadTools: true }),
+  qwen("Qwen Code", { alwaysLoadTools: true }),
+  qwen("Qwen Code, no alwaysLoadTools", {}),
 ];

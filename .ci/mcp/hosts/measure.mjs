@@ -161,7 +161,7 @@ await Promise.all(
 console.log(`${Math.round((performance.now() - began) / 1000)} s`);
 const measured = hosts.filter((host) => results.get(host.name).filter(Boolean).length === sizes.length);
 for (const host of hosts.filter((host) => !measured.includes(host))) console.error(`${host.name} was not measured: out of time`);
-if (measured.length === 0 || (update && measured.length < hosts.length)) fail("too few hosts were measured in time");
+if (update && measured.length < hosts.length) fail("too few hosts were measured in time");
 
 // The table: a figure for each number of skills, or one word where they agree.
 const words = { 0: "not handed on", 1: "once", 2: "twice" };
