@@ -7,7 +7,7 @@ type Tool struct {
 	Name string `json:"name"`
 	// Kind is that of the runtime tool; empty where a declared tool has none that is known.
 	Kind RuntimeToolKind `json:"kind"`
-	// Function is the name of a Python function whose decorator gives the tool another one.
+	// Function is the name of a Python function whose decorator gives the tool another one, or CLASS.METHOD.
 	Function    string `json:"function,omitempty"`
 	Description string `json:"description,omitempty"`
 	// Parameters is a JSON Schema of the arguments, an object; empty where nothing is known of them.

@@ -15,10 +15,12 @@ const maxParams = 256
 type module struct {
 	text      string
 	functions []function
+	classes   []class
 	tools     []pannier.Tool
 	faults    []Fault
 
 	hidden  int        // the column of the statement whose inside is not part of the module; -1 for none
+	inClass bool       // that statement is the last of classes
 	pending *decorator // waits for its function
 	doc     *function  // its docstring may come next
 	docCol  int        // of that function
@@ -77,9 +79,12 @@ func (m *module) statement(s []token) {
 	}
 	m.doc = nil
 	if m.hidden >= 0 && col > m.hidden {
+		if m.inClass {
+			m.classes[len(m.classes)-1].statement(s)
+		}
 		return
 	}
-	m.hidden = -1
+	m.hidden, m.inClass = -1, false
 	if s[0].is("@") {
 		if d, ok := m.toolDecorator(s[1:]); ok && m.pending == nil {
 			m.pending = &decorator{s[0].at, d}
@@ -97,6 +102,9 @@ func (m *module) statement(s []token) {
 	}
 	m.reportOrphan()
 	// The inside of `if __name__ == "__main__":` runs in scripts only.
+	if s[0].isWord("class") {
+		m.beginClass(s)
+	}
 	if s[0].isWord("class") || len(s) > 3 && s[0].isWord("if") && s[1].isWord("__name__") && s[2].is("==") {
 		m.hidden = col
 	}

@@ -6,6 +6,9 @@
 // arguments, or the name that `from … import tool as …` gives it. One of a value, such as `@mcp.tool`, registers the function with a
 // server, and does not count.
 //
+// A subclass of `BaseTool` on the top level is a tool too, with its literal name and description, and the method `_run`. One that
+// has no such name, or that needs arguments to be made, is returned with a fault.
+//
 // A tool has the name, the docstring and the parameters of its function, unless the decorator gives others. A docstring in the style
 // of Google, NumPy or Sphinx describes the parameters too. Their JSON Schema has the type hints that are plain
 // types: str, int, float, bool, None, lists, mappings, unions, Literal and described types. Other types have no constraint,
@@ -56,7 +59,8 @@ var mentionsTool = regexp.MustCompile(`(?m)^[ \t\f]*@.*tool`)
 // Read returns the tools of a Python file in source order, without their path, and what kept others from being one. Line is
 // the line of the `def`. Of functions with one name the last counts, as in Python. A text without the word `tool` has neither.
 func Read(text []byte) ([]pannier.Tool, []Fault) {
-	if !bytes.Contains(text, []byte("tool")) || !bytes.Contains(text, []byte("@")) {
+	hasClasses := bytes.Contains(text, []byte(baseTool))
+	if !hasClasses && (!bytes.Contains(text, []byte("tool")) || !bytes.Contains(text, []byte("@"))) {
 		return nil, nil
 	}
 	if len(text) > MaxFileBytes {
@@ -76,10 +80,11 @@ func Read(text []byte) ([]pannier.Tool, []Fault) {
 	if invalid >= 0 {
 		m.fault(invalid, "this is not UTF-8, so Python may not read the file")
 	}
-	if len(m.functions) == 0 && !mentionsTool.MatchString(plain) {
+	if len(m.functions) == 0 && !mentionsTool.MatchString(plain) && !slices.ContainsFunc(m.classes, class.isTool) {
 		return nil, nil
 	}
 	m.addTools()
+	m.addClasses()
 	slices.SortStableFunc(m.faults, func(a, b Fault) int { return cmp.Compare(a.Line, b.Line) })
 	faults := slices.Compact(m.faults)
 	return m.tools, faults[:min(len(faults), maxFaults)]

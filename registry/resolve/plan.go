@@ -160,6 +160,8 @@ type fileTool struct {
 	Function string `json:"function,omitempty"`
 	// Options say how the arguments of a script become its command line.
 	Options json.RawMessage `json:"options,omitempty"`
+	// Fault is why it cannot be called.
+	Fault string `json:"fault,omitempty"`
 }
 
 // files plans the tools in files of a skill. Its tools from an index on are accepted already.
@@ -172,18 +174,20 @@ func (p *planner) files(e *pannier.Entry, from int) {
 		tool := &e.FileTools[i]
 		d := declaration{Kind: pannier.RuntimePython}
 		run := fileTool{File: tool.Path, Function: cmp.Or(tool.Function, tool.Name)}
+		_ = json.Unmarshal(tool.Declaration, &run) // the loader wrote it; without one, there is nothing to add
 		if tool.Kind == pannier.RuntimeScript {
 			if !p.rules.Scripts {
 				continue
 			}
 			d.Kind, run.Function = pannier.RuntimeScript, ""
-			_ = json.Unmarshal(tool.Declaration, &run) // the loader wrote it
 		}
 		slug := pannier.Slugify(tool.Name)
 		name := runtimeToolNamePart + e.Slug + "." + slug
 		reason, detail := p.rules.exclusion(e, tool, d.Kind, name, len(p.tools)-from)
 		switch {
 		case reason == pannier.ToolDisabledByConfig:
+		case run.Fault != "":
+			reason, detail = pannier.ToolInvalidDeclaration, run.Fault
 		case slug == "":
 			reason, detail = pannier.ToolInvalidSlug, "its name has no ASCII letter and no digit"
 		case taken[name], reason == "" && p.hasModelName(from, name):

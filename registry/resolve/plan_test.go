@@ -350,3 +350,22 @@ func TestEveryKindTakesTrust(t *testing.T) {
 		}
 	}
 }
+
+// TestFaultyFileTool is kept back by what the loader has found wrong with it.
+func TestFaultyFileTool(t *testing.T) {
+	e := &pannier.Entry{
+		Skill: &pannier.Skill{Slug: "a", TrustLevel: pannier.TrustInternal}, Usable: true,
+		FileTools: []pannier.Tool{
+			{Name: "A", Kind: pannier.RuntimePython, Path: "tools/a.py", Declaration: json.RawMessage(`{"fault":"the class A cannot be a tool"}`)},
+			{Name: "b", Function: "B._run", Kind: pannier.RuntimePython, Path: "tools/a.py"},
+		},
+	}
+	rules := resolve.Rules{Tooling: resolve.ToolRules{Enabled: true}}
+	tools, excluded := rules.Tools(&pannier.Snapshot{Entries: []*pannier.Entry{e}})
+	if len(tools) != 1 || string(tools[0].Config) != `{"file":"tools/a.py","function":"B._run"}` {
+		t.Errorf("%+v", tools)
+	}
+	if len(excluded) != 1 || excluded[0].Reason != pannier.ToolInvalidDeclaration || excluded[0].Detail != "the class A cannot be a tool" {
+		t.Errorf("%+v", excluded)
+	}
+}

@@ -21,26 +21,53 @@ def mark(*args, **options):
     return lambda function: function
 
 
+class BaseTool:
+    """Stands for the base class of tools: it keeps what it is made with."""
+
+    def __init__(self, **given):
+        for name, value in given.items():
+            setattr(self, name, value)
+
+
+class StructuredTool(BaseTool):
+    """Stands for a tool that is made of a function."""
+
+    @classmethod
+    def from_function(cls, func=None, coroutine=None, **given):
+        return cls(func=func, coroutine=coroutine, **given)
+
+
 class Marks(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Gives the modules that decorators come from, where they are not installed."""
 
-    modules = {"langchain": None, "langchain.tools": "tool", "langchain_core": None, "langchain_core.tools": "tool"}
+    packages = ("langchain", "langchain_core", "langchain.callbacks")
+    tools = ("langchain.tools", "langchain.tools.base", "langchain_core.tools", "langchain_core.tools.base")
+    others = ("langchain_core.callbacks", "langchain.callbacks.manager", "langchain_core.runnables")
+    modules = packages + tools + others
 
     def find_spec(self, name, path=None, target=None):
         if name in self.modules:
-            return importlib.util.spec_from_loader(name, self, is_package=self.modules[name] is None)
+            return importlib.util.spec_from_loader(name, self, is_package=name in self.packages or name + ".base" in self.tools)
         return None
 
     def create_module(self, spec):
         return types.ModuleType(spec.name)
 
     def exec_module(self, module):
-        if self.modules[module.__name__]:
-            setattr(module, self.modules[module.__name__], mark)
+        if module.__name__ in self.tools:
+            module.tool, module.BaseTool, module.StructuredTool = mark, BaseTool, StructuredTool
+            module.InjectedToolArg, module.ToolException = type("InjectedToolArg", (), {}), type("ToolException", (Exception,), {})
+        if module.__name__ in self.others:
+            for name in ("CallbackManagerForToolRun", "AsyncCallbackManagerForToolRun"):
+                setattr(module, name, type(name, (), {}))
+            module.RunnableConfig = dict
 
 
 def find(module, name):
+    name, _, method = name.partition(".")
     found = getattr(module, name)
+    if method:  # of a subclass of BaseTool
+        return getattr(found(), method)
     for wrapped in ("coroutine", "func", "fn"):  # decorators that make an object of the function
         inner = getattr(found, wrapped, None)
         if not inspect.isroutine(found) and inspect.isroutine(inner):
