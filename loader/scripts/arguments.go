@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"pannier/loader/pytool"
@@ -14,7 +15,8 @@ import (
 // them: those of the loop or the getopts of a shell script, of commander and util.parseArgs, and of a usage line that
 // the text of the script agrees with. Both are nil if they are not certain.
 func Arguments(name string, text []byte) (options []pytool.Option, parameters json.RawMessage) {
-	if len(text) > pytool.MaxFileBytes || bytes.IndexByte(text, 0) >= 0 {
+	takes := slices.ContainsFunc(argumentWords, func(word string) bool { return bytes.Contains(text, []byte(word)) })
+	if !takes || len(text) > pytool.MaxFileBytes || bytes.IndexByte(text, 0) >= 0 {
 		return nil, nil
 	}
 	source := strings.TrimPrefix(strings.ReplaceAll(string(text), "\r\n", "\n"), "\ufeff")
@@ -34,6 +36,10 @@ func Arguments(name string, text []byte) (options []pytool.Option, parameters js
 	}
 	return pytool.Parameters(options)
 }
+
+// argumentWords are what a script has that takes arguments. Most lack all of them, and expressions over all of the text
+// take long.
+var argumentWords = []string{"$1", "${1", "$@", "$#", "${#", "$*", "getopts", "argv", "ARGV", "commander", "parseArgs"}
 
 // language returns shell, javascript, python or nothing.
 func language(name, source string) string {
@@ -66,9 +72,13 @@ var stdinTests = map[string]bool{
 	"unref": true, "pause": true, "destroy": true,
 }
 
+// stdinWords are what the patterns of standard input have.
+var stdinWords = []string{"stdin", "$(cat", "$( cat", "cat -", "<&0", "fileinput", "open(0", "readFileSync("}
+
 // ReadsStdin reports whether a script reads standard input.
 func ReadsStdin(name string, text []byte) bool {
-	if !bytes.Contains(text, []byte("stdin")) && !bytes.Contains(text, []byte("cat")) && !bytes.Contains(text, []byte("0")) {
+	reads := func(word string) bool { return bytes.Contains(text, []byte(word)) }
+	if !slices.ContainsFunc(stdinWords, reads) {
 		return false
 	}
 	source := string(text)

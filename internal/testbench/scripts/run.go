@@ -316,7 +316,7 @@ func (c *compared) call(ctx context.Context, one call, name string) outcome {
 }
 
 // computed matches times and random parts of names.
-var computed = regexp.MustCompile(`\d{4}-\d\d-\d\d[-T]?[\d-]*Z?|[0-9a-f]{12,}`)
+var computed = regexp.MustCompile(`\d{4}-?\d\d-?\d\d[-_T]?[\d-]*Z?|[0-9a-f]{12,}`)
 
 // filesIn returns the digests of the files in a directory, by name.
 func filesIn(dir string) map[string]string {
