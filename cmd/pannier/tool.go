@@ -155,8 +155,8 @@ func (p *program) toolCallCommand() *cobra.Command {
 		Use:   "call NAME [JSON]",
 		Short: "Call a tool of a skill",
 		Long: `Calls a tool with a JSON object of arguments; "-" reads it from standard input. The output of the
-tool is printed as it is. Ctrl-C cancels the call. --save writes the files that the tool leaves in its
-directory for artifacts into another directory, in which it replaces nothing.
+tool is printed as it is. Ctrl-C cancels the call. --save writes the files that the tool leaves in
+its directory for artifacts into another directory, in which it replaces nothing.
 
 Exit codes: 0 success; 1 the tool failed, or the call was refused; 2 wrong arguments, or a failure;
 3 no sidecar answers.`,
