@@ -48,6 +48,7 @@ func TestArtifactsOfCalls(t *testing.T) {
 		}
 		s.refusedBy(t, pannier.ToolNotAllowed)
 		s.runs(t, exitYes, "", "tool", "allow", "repo-review", "--yes")
+		s.refusedBy(t, "") // the runner is connected, too
 		dir := filepath.Join(t.TempDir(), "saved")
 		s.runs(t, exitYes, "answer", "tool", "call", reportTool, "--save", dir, "--call-id", "c1")
 		csv, err1 := os.ReadFile(filepath.Join(dir, "sub", "out.csv"))
