@@ -22,7 +22,7 @@ var importRules = map[string]importRule{
 	"pannier":                      {nil, "the root package holds values: who needs a value must not get a package with it"},
 	"pannier/config":               {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc"}, "settings are read before anything else"},
 	"pannier/watcher":              {[]string{"pannier/internal/fsx"}, "the watcher reports hints; only the loader decides what changed"},
-	"pannier/loader":               {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc", "pannier/loader/fields", "pannier/loader/httpspec", "pannier/loader/installspec", "pannier/loader/profile", "pannier/loader/pytool", "pannier/loader/repair", "pannier/loader/schema", "pannier/loader/scripts"}, "a declared tool is checked by the code that calls it; the loader hands its watch set on as a value; it never calls the watcher"},
+	"pannier/loader":               {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc", "pannier/loader/fields", "pannier/loader/httpspec", "pannier/loader/installspec", "pannier/loader/needs", "pannier/loader/profile", "pannier/loader/pytool", "pannier/loader/repair", "pannier/loader/schema", "pannier/loader/scripts"}, "a declared tool is checked by the code that calls it; the loader hands its watch set on as a value; it never calls the watcher"},
 	"pannier/loader/scan":          {[]string{"pannier/internal/fsx"}, "a scan reads a directory for any caller, never on the reload path"},
 	"pannier/loader/fields":        {nil, "the table of frontmatter fields holds values; every reader of a frontmatter follows it"},
 	"pannier/loader/fingerprint":   {[]string{"pannier/internal/fsx", "pannier/loader/scripts"}, "a fingerprint reads a directory for any caller, never on the reload path"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pannier"
+	"pannier/loader/needs"
 	"pannier/loader/pytool"
 	"pannier/loader/scripts"
 )
@@ -17,6 +18,7 @@ const (
 	maxMarkdownFiles = 128
 	maxMarkdownBytes = 256 << 10 // of one file
 	maxScripts       = 256
+	maxPackages      = 16
 )
 
 // scripts returns the scripts of the skill: the files that a command in a Markdown file of the skill runs, and those
@@ -33,7 +35,8 @@ func (in *inspector) scripts(texts map[string][]byte, functions []pannier.Tool) 
 	if len(programs) == 0 {
 		return nil
 	}
-	named := in.named(files, programs)
+	packages := in.packages(files)
+	named := in.named(files, programs, packages)
 	text := func(name string) []byte {
 		if _, known := texts[name]; !known && in.read <= maxToolBytes {
 			texts[name], _ = in.readFile(name, pytool.MaxFileBytes+1) // what cannot be read has no text
@@ -72,6 +75,7 @@ func (in *inspector) scripts(texts map[string][]byte, functions []pannier.Tool) 
 		}
 		hasFunctions := slices.ContainsFunc(functions, func(t pannier.Tool) bool { return t.Path == f.Path })
 		if file.IsScript() && (!hasFunctions || f.Executable || ref.Run) {
+			in.reportHeader(file)
 			found = append(found, scriptTool(file, ref.Sentence))
 		}
 	}
@@ -94,7 +98,9 @@ func (in *inspector) ownFiles() []pannier.File {
 
 // named returns for each file that the Markdown files of the skill name the first reference, or the first that runs it.
 // Texts that name none of programs are left out.
-func (in *inspector) named(files, programs []pannier.File) map[string]scripts.Reference {
+func (in *inspector) named(
+	files, programs []pannier.File, packages map[string]needs.Package,
+) map[string]scripts.Reference {
 	paths := make(map[string]bool, len(files))
 	var texts []string
 	for _, f := range files {
@@ -109,6 +115,15 @@ func (in *inspector) named(files, programs []pannier.File) map[string]scripts.Re
 	}
 	named := map[string]scripts.Reference{}
 	has := func(name string) bool { return paths[name] }
+	commands := map[string]map[string]string{}
+	for dir, p := range packages {
+		commands[dir] = p.Scripts
+		for _, file := range p.Bin {
+			if file = path.Join(dir, file); paths[file] {
+				named[file] = scripts.Reference{Path: file, Run: true}
+			}
+		}
+	}
 	for _, name := range texts[:min(len(texts), maxMarkdownFiles)] {
 		if in.read > maxToolBytes {
 			break
@@ -118,18 +133,52 @@ func (in *inspector) named(files, programs []pannier.File) map[string]scripts.Re
 			continue
 		}
 		in.read += int64(len(text))
-		if !scripts.MayName(string(text), programs) {
+		runsPackage := len(packages) > 0 && strings.Contains(string(text), " run ") // names no file
+		if !runsPackage && !scripts.MayName(string(text), programs) {
 			continue
 		}
-		place := scripts.Place{Folder: in.skill.Folder, Dir: path.Dir(name), Has: has}
+		place := scripts.Place{Folder: in.skill.Folder, Dir: path.Dir(name), Has: has, Packages: commands}
 		for _, ref := range scripts.Named(string(text), place) {
-			if before, known := named[ref.Path]; !known || ref.Run && !before.Run {
+			if before, known := named[ref.Path]; !known || ref.Run && !before.Run || before.Sentence == "" {
 				ref.Sentence = cmp.Or(before.Sentence, ref.Sentence) // of the text that introduces it
+				ref.Run = ref.Run || before.Run
 				named[ref.Path] = ref
 			}
 		}
 	}
 	return named
+}
+
+// packages returns what each package.json declares, by its directory. One that cannot be read is reported.
+func (in *inspector) packages(files []pannier.File) map[string]needs.Package {
+	found := map[string]needs.Package{}
+	for _, f := range files {
+		if path.Base(f.Path) != "package.json" || !scripts.MayBe(f.Path) || len(found) == maxPackages || in.read > maxToolBytes {
+			continue
+		}
+		text, err := in.readFile(f.Path, needs.MaxBytes)
+		if err != nil {
+			continue
+		}
+		in.read += int64(len(text))
+		p, err := needs.ReadPackage(text)
+		if err != nil {
+			in.report("skill.tools.package", f.Path, 0, err.Error(), "fix the JSON; Node.js starts no script beside it")
+			continue
+		}
+		found[path.Dir(f.Path)] = p
+	}
+	return found
+}
+
+// reportHeader reports a header (PEP 723) that cannot be read, so that what it declares is not known.
+func (in *inspector) reportHeader(f scripts.File) {
+	if path.Ext(f.Path) != ".py" {
+		return
+	}
+	if _, err := needs.ReadHeader(f.Text); err != nil {
+		in.report("skill.tools.header", f.Path, 0, err.Error(), "write TOML with `dependencies` between `# /// script` and `# ///`")
+	}
 }
 
 // scriptTool returns the tool of a script. Its description is its docstring, its first comment, that of its parser of

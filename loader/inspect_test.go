@@ -378,3 +378,31 @@ func TestInspectScripts(t *testing.T) {
 		t.Errorf("want -, got +:\n%s", diff)
 	}
 }
+
+// TestInspectPackages finds the scripts of a package.json, and reports what cannot be read.
+func TestInspectPackages(t *testing.T) {
+	root := tree(t)
+	writeSkill(t, root, "a", "---\nname: a\ndescription: d\n---\nBuild the site with `npm run build`.\n")
+	for file, text := range map[string]string{
+		"a/package.json": `{"bin":{"x":"./cli.js"},"scripts":{"build":"node lib/build.mjs"}}`, "a/cli.js": "main()", "a/lib/build.mjs": "main()", "a/lib/other.mjs": "main()",
+		"a/scripts/package.json": "{", "a/scripts/it's \"x\".py": "# /// script\n# dependencies = [\n# ///\nimport sys\nsys.argv",
+	} {
+		mkdir(t, filepath.Dir(filepath.Join(root, file)))
+		write(t, filepath.Join(root, file), text)
+	}
+	in := inspect(t, root)
+	var got []string
+	for _, tool := range in.Tools {
+		got = append(got, tool.Path+": "+tool.Description)
+	}
+	for _, p := range in.Problems {
+		got = append(got, p.Code+" "+p.Path)
+	}
+	want := []string{
+		"cli.js: ", "lib/build.mjs: Build the site with npm run build.", "scripts/it's \"x\".py: ",
+		"skill.tools.header skills/a/scripts/it's \"x\".py", "skill.tools.package skills/a/scripts/package.json",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+}

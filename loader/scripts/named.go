@@ -26,6 +26,9 @@ type Place struct {
 	Folder, Dir string
 	// Has reports whether the skill has a file.
 	Has func(name string) bool
+	// Packages has the command lines in `scripts` of each package.json, by name and by its directory, "." for that of the
+	// skill.
+	Packages map[string]map[string]string
 }
 
 // reader collects the references of a text.
@@ -33,6 +36,7 @@ type reader struct {
 	Place
 	found    []Reference
 	commands int
+	inside   bool // the command line of a package.json
 	// prose is the last line of text, heading the last heading, comment the last comment in a block, cd the directory
 	// that a block has changed to.
 	prose, heading, comment, cd string
@@ -182,6 +186,13 @@ func (r *reader) command(words []string, sentence string, block bool) {
 		}
 		return
 	}
+	if line, dir := r.packageScript(words); line != "" {
+		before := r.cd
+		r.cd, r.inside = dir, true
+		r.shell(line, sentence, true)
+		r.cd, r.inside = before, false
+		return
+	}
 	runs := false
 	for i := 0; i < len(words); i++ {
 		word := words[i]
@@ -217,6 +228,21 @@ func (r *reader) command(words []string, sentence string, block bool) {
 		}
 		return
 	}
+}
+
+var runsPackageScript = regexp.MustCompile(`^(?:npm|pnpm|yarn|bun)$`)
+
+// packageScript returns the command line that `npm run NAME` stands for, and the directory of its package.json.
+func (r *reader) packageScript(words []string) (line, dir string) {
+	if r.inside || len(r.Packages) == 0 || len(words) < 3 || !runsPackageScript.MatchString(words[0]) || words[1] != "run" {
+		return "", ""
+	}
+	for _, dir := range []string{path.Clean(r.cd), "."} {
+		if line := r.Packages[dir][words[2]]; line != "" {
+			return line, dir
+		}
+	}
+	return "", ""
 }
 
 // module resolves the argument of `python -m`.

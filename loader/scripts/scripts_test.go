@@ -93,6 +93,38 @@ func TestNamed(t *testing.T) {
 	}
 }
 
+// TestPackageScripts finds the files behind `npm run`.
+func TestPackageScripts(t *testing.T) {
+	files := []string{"build.mjs", "web/dev.js", "scripts/b c.js"}
+	place := scripts.Place{
+		Folder: "pdf", Dir: ".", Has: func(name string) bool { return slices.Contains(files, name) },
+		Packages: map[string]map[string]string{
+			".":   {"build": "A=b node build.mjs --all && node 'scripts/b c.js'", "loop": "npm run loop", "lint": "eslint ."},
+			"web": {"dev": "node dev.js"},
+		},
+	}
+	for text, want := range map[string]string{
+		"`npm run build`":                        "build.mjs scripts/b c.js",
+		"```sh\npnpm run build -- x\n```":        "build.mjs scripts/b c.js",
+		"```sh\ncd web && npm run dev\n```":      "web/dev.js",
+		"```sh\ncd web && npm run build\n```":    "build.mjs scripts/b c.js",
+		"`npm run dev`":                          "",
+		"`npm run loop` `npm run lint` `npm run": "",
+		"`npm run loop` `npm run no`":            "",
+	} {
+		var got []string
+		for _, ref := range scripts.Named(text, place) {
+			if !ref.Run {
+				t.Errorf("%q: %+v", text, ref)
+			}
+			got = append(got, ref.Path)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 // TestSentence describes a script by the text that names it.
 func TestSentence(t *testing.T) {
 	for text, want := range map[string]string{
