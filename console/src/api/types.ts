@@ -553,6 +553,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/skills/{slug}/prepare": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Installs the packages that scripts of a skill declare, for calls without a network. */
+        post: operations["prepareSkill"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/skills/{slug}/rollback": {
         parameters: {
             query?: never;
@@ -1510,6 +1527,16 @@ export interface components {
             /** Format: int64 */
             snapshot_version: number;
         };
+        PreparedSkill: {
+            /** Format: int64 */
+            duration_ms: number;
+            error?: components["schemas"]["ToolError"];
+            files: string[];
+            ok: boolean;
+            output: string;
+            slug: string;
+            truncated?: boolean;
+        };
         Problem: {
             code: string;
             column?: number;
@@ -1645,7 +1672,7 @@ export interface components {
             message: string;
         };
         RunnerReport: {
-            cgroup: boolean;
+            cgroup?: string[];
             connected: boolean;
             exposed?: string;
             landlock: number;
@@ -1654,6 +1681,7 @@ export interface components {
             max_calls: number;
             missing?: string[];
             namespaces?: string[];
+            no_cgroup?: string;
             python?: string;
             running: number;
             seccomp: boolean;
@@ -3570,6 +3598,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            "4XX": components["responses"]["Failed"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    prepareSkill: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The slug of a skill, or owner and slug with %2F between. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreparedSkill"];
+                };
             };
             "4XX": components["responses"]["Failed"];
             "5XX": components["responses"]["Failed"];
