@@ -282,7 +282,7 @@ func (r *argparse) statement(s []token) {
 		if colon := indexOp(s[:equals], ":"); colon > 0 {
 			target = dotted(s[:colon])
 		}
-		if len(s) > equals+1 {
+		if target != "" && len(s) > equals+1 { // a list or a call has no name, and must not find x["y"] = …
 			r.constants[target] = s[equals+1:]
 		}
 		delete(r.parsers, target)
@@ -420,7 +420,8 @@ func (r *argparse) option(arguments [][]token) (o Option, ok bool) {
 			o.Flag, o.Name = flag, strings.ReplaceAll(strings.TrimLeft(flag, "-"), "-", "_")
 		}
 	}
-	if given, ok := argument(arguments, "dest", -1); ok && o.Flag != "" {
+	// A model reads the name: true for the dest of store_false would say the opposite of the flag.
+	if given, ok := argument(arguments, "dest", -1); ok && o.Flag != "" && wordOf(arguments, "action") != "store_false" {
 		if o.Name, ok = textOf(given); !ok {
 			return o, false
 		}
