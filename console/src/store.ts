@@ -93,12 +93,16 @@ export async function loadAll(): Promise<void> {
 const faultOf = (problems: readonly Problem[] | undefined): Problem | undefined =>
   problems?.find((p) => p.severity === "error" || p.code === "skill.frontmatter.repaired");
 
+/** faultsDelay is how long the page rests before each page of problems is read: changes go first. */
+const faultsDelay = 500;
+
 /** loadFaults reads the problems of all skills, page by page, after the list is shown. */
 async function loadFaults(mine: number): Promise<void> {
   const found = new Map<string, Problem>();
   let cursor: string | undefined;
   try {
     do {
+      await new Promise((r) => setTimeout(r, faultsDelay));
       const page = await get<Page>("/v1/skills" + query({ include: "problems", fields: "path,problems", limit: nextPages, cursor }));
       if (mine !== generation) return;
       for (const s of page.skills) {
