@@ -107,6 +107,13 @@ func TestSkillReplacedTwice(t *testing.T) {
 		p.WaitText(t, fmt.Sprintf("1.0.0 → %d.0.0", i+2))
 		p.ClickText(t, "Show the difference")
 		p.Wait(t, "the difference is shown before", says(".difference-of-drop .diff-row.changed .right", fmt.Sprintf("%d.0.0", i+2)))
+		p.Wait(t, "both versions of a line stand beside each other, in colors, and only the content of the dialog scrolls", `(() => {
+			const side = (name) => document.querySelector(".difference-of-drop .diff-row.changed " + name);
+			const place = (e) => e.getBoundingClientRect(), color = (e) => getComputedStyle(e).backgroundColor;
+			const dialog = document.querySelector("dialog[open]");
+			return place(side(".left")).top === place(side(".right")).top && color(side(".left")) !== color(side(".right")) &&
+				dialog.scrollHeight <= dialog.clientHeight;
+		})()`)
 		p.ClickText(t, "Replace it")
 		p.Wait(t, "the page shows both versions", verdict("shared", "update"))
 	}
