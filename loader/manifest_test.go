@@ -44,7 +44,7 @@ func listingOf(files ...string) string {
 
 // TestNamedDotFiles: a dot file that the text names by its path is a file of the skill, a private one or one of a skipped directory never.
 func TestNamedDotFiles(t *testing.T) {
-	l, s, dir := withFiles(t)
+	l, _, dir := withFiles(t)
 	text := "---\nname: pdf\ndescription: d\n---\nCopy `resources/.zshrc`, [.vimrc](./.vimrc) and .tool.yml. See .env, .env.local, .git, .DS_Store, " +
 		".hidden/x.md, ~/.bashrc, other/.bashrc and .inputrc.bak.\n"
 	put(t, filepath.Join(dir, "SKILL.md"), []byte(text))
@@ -55,7 +55,7 @@ func TestNamedDotFiles(t *testing.T) {
 	}
 	must(t, os.Symlink("resources/.zshrc", filepath.Join(dir, "linked")))
 	must(t, os.Symlink(".inputrc", filepath.Join(dir, "unnamed")))
-	s = only(t, load(t, l, pannier.Batch{Full: true}))
+	s := only(t, load(t, l, pannier.Batch{Full: true}))
 	want := listingOf(".tool.yml", ".tool.yml", ".vimrc", ".vimrc", "SKILL.md", text, "linked", "resources/.zshrc", "resources/.zshrc", "resources/.zshrc")
 	if got := listing(manifest(t, l, s)); got != want {
 		t.Errorf("got %s; want %s", got, want)

@@ -29,7 +29,7 @@ func TestMCPCallsTools(t *testing.T) {
 		}
 		return result.IsError, text.String()
 	}
-	if failed, text := call(nil); !failed || !strings.HasPrefix(text, pannier.ToolNotAllowed+": ") || !strings.Contains(text, "pannier tool allow") {
+	if failed, text := call(nil); !failed || !strings.HasPrefix(text, pannier.ToolNotAllowed+": ") || !strings.Contains(text, "tell the user") {
 		t.Errorf("not allowed: error %v, %s", failed, text)
 	}
 	s.runs(t, exitYes, "sha256:", "tool", "allow", "repo-review")

@@ -78,7 +78,7 @@ func TestArtifactsOfCalls(t *testing.T) {
 			t.Errorf("%s: MCP read %q of %+v", where, read, result.Content)
 		}
 		answer := must(s.Client.Call(t.Context(), "skills/tools/call", map[string]any{"name": reportTool}))(t)
-		if !strings.Contains(fmt.Sprintf("%s", answer), `"name":"zero.bin"`) {
+		if !strings.Contains(string(answer), `"name":"zero.bin"`) {
 			t.Errorf("%s: JSON-RPC answers %s", where, answer)
 		}
 	}

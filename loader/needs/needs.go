@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -97,6 +98,33 @@ func checkNeeds(list []string) error {
 		}
 	}
 	return nil
+}
+
+// requirement is one of pip's that an index fulfils: a name, extras, versions, a marker, hashes.
+var requirement = regexp.MustCompile(
+	`^[A-Za-z0-9][A-Za-z0-9._-]*\s*(\[[A-Za-z0-9._,\s-]*\]\s*)?\(?([<>=!~][<>=!~,.*+\w\s-]*)?\)?\s*(;[^@]*?)?(\s--hash=\w+:\w+)*$`)
+
+// archives are the names that pip takes for files.
+var archives = regexp.MustCompile(`(?i)\.(whl|zip|tgz|tar|tbz|txz|tlz|tar\.\w+)$`)
+
+// FromIndex returns the requirements of a text that has one in each line, as requirements.txt. It refuses options, URLs
+// and paths: pip builds such a package even where it may only install built ones, and that runs the package's code.
+func FromIndex(text string) ([]string, error) {
+	var list []string
+	for line := range strings.Lines(strings.NewReplacer("\r\n", "\n", "\\\r\n", " ", "\\\n", " ").Replace(text)) {
+		line = strings.TrimSpace(strings.TrimPrefix(line, "\ufeff"))
+		if before, _, found := strings.Cut(" "+line, " #"); found {
+			line = strings.TrimSpace(before)
+		}
+		switch {
+		case line == "":
+			continue
+		case !requirement.MatchString(line), archives.MatchString(line):
+			return nil, fmt.Errorf("%.100q is not a package of an index", line)
+		}
+		list = append(list, line)
+	}
+	return list, checkNeeds(list)
 }
 
 // ReadLock returns the versions that the lock of a script (`NAME.py.lock`) pins, as `NAME==VERSION`.

@@ -2,6 +2,7 @@ package needs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -69,4 +70,25 @@ func FuzzReadHeader(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestFromIndex(t *testing.T) {
+	good := "\ufeff# all\r\nrequests>=2.31, <3 # http\nuvicorn[standard]==0.30.*; python_version >= '3.9' and sys_platform == \"linux\"\n\nnumpy (>=1.20)\nPyYAML~=6.0 \\\n" +
+		"  --hash=sha256:abc --hash=sha256:def\ntyping_extensions\nx===1.0+local\n"
+	want := []string{
+		"requests>=2.31, <3", `uvicorn[standard]==0.30.*; python_version >= '3.9' and sys_platform == "linux"`, "numpy (>=1.20)",
+		"PyYAML~=6.0    --hash=sha256:abc --hash=sha256:def", "typing_extensions", "x===1.0+local",
+	}
+	if got, err := FromIndex(good); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
+	for _, bad := range []string{
+		"-e .", "--editable=./pkg", "-r other.txt", "-c pins.txt", "--index-url http://x.example", "--extra-index-url=x", "--find-links .", "--no-binary :all:",
+		".", "./pkg", "pkg/", "/opt/pkg", "evil-1.0.tar.gz", "evil.ZIP", "evil.whl", "https://x.example/a.whl", "git+https://x.example/a.git",
+		"a @ https://x.example/a.whl", "a@file:///tmp/a", "a; python_version>'3' @ https://x.example", "a --global-option=x", "a --config-settings=x=y", "requests\\\n-e .", "a[x]@b",
+	} {
+		if got, err := FromIndex("requests\n" + bad + "\n"); err == nil {
+			t.Errorf("%q is taken: %q", bad, got)
+		}
+	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"pannier"
 	"pannier/internal/fsx"
+	"pannier/loader/needs"
 	"pannier/tools/output"
 	"pannier/tools/sandbox"
 )
@@ -164,12 +165,21 @@ func (c *call) pip(ctx context.Context, n *need, target string) ([]string, *pann
 	if failed != nil {
 		return nil, failed
 	}
-	list := filepath.Join(c.skill, n.file)
-	if path.Base(n.file) != "requirements.txt" {
-		list = c.path("requirements.in")
-		if failed := c.write(list, strings.Join(n.requirements, "\n")); failed != nil {
-			return nil, failed
+	declared := strings.Join(n.requirements, "\n")
+	if path.Base(n.file) == "requirements.txt" {
+		text, err := c.read(n.file)
+		if err != nil {
+			return nil, toolError(pannier.ToolFailed, fmt.Sprintf("%.100s cannot be read: %v", n.file, err), "fix it")
 		}
+		declared = string(text)
+	}
+	wanted, err := needs.FromIndex(declared)
+	if err != nil {
+		return nil, toolError(pannier.ToolFailed, fmt.Sprintf("%.100s: %v", n.file, err), "name a package of an index, or install this one in the image of the runner")
+	}
+	list := c.path("requirements.in")
+	if failed := c.write(list, strings.Join(wanted, "\n")); failed != nil {
+		return nil, failed
 	}
 	argv := []string{"--target", target, "--requirement", list}
 	if len(n.pins) > 0 {
@@ -214,7 +224,8 @@ func (c *call) write(name, text string) *pannier.ToolError {
 	return nil
 }
 
-// npm returns the command of npm, in a copy of the skill that it can write to. No script of a package is run.
+// npm returns the command of npm, in a copy of the skill that it can write to. No script of a package is run, and no git:
+// npm prepares packages of repositories by their own scripts, and a file .npmrc can name another program for git.
 func (c *call) npm(n *need) ([]string, *pannier.ToolError) {
 	npm, failed := c.program("npm")
 	if failed != nil {
@@ -227,7 +238,7 @@ func (c *call) npm(n *need) ([]string, *pannier.ToolError) {
 	if c.has(path.Join(path.Dir(n.file), "package-lock.json"), false) {
 		command = "ci"
 	}
-	return []string{npm, command, "--omit=dev", "--ignore-scripts", "--install-links", "--no-audit", "--no-fund", "--loglevel=error"}, nil
+	return []string{npm, command, "--omit=dev", "--ignore-scripts", "--git=/nonexistent/git", "--install-links", "--no-audit", "--no-fund", "--loglevel=error"}, nil
 }
 
 // copyTo copies the skill for the user of the tools.

@@ -151,7 +151,8 @@ func TestPrepareFails(t *testing.T) {
 		"unknown version": {header(`# dependencies = ["alpha>2"]`), pannier.ToolFailed, "did not install", pannier.ToolDependencyMissing},
 		"broken TOML":     {header(`# dependencies = [`), pannier.ToolDependencyMissing, "scripts/a.py declares cannot be read: the header is not TOML", ""},
 		"an option":       {header(`# dependencies = ["-e ."]`), pannier.ToolDependencyMissing, "is not a dependency", ""},
-		"nonsense":        {header(`# dependencies = ["%%%"]`), pannier.ToolFailed, "did not install", pannier.ToolDependencyMissing},
+		"nonsense":        {header(`# dependencies = ["%%%"]`), pannier.ToolFailed, "is not a package of an index", pannier.ToolDependencyMissing},
+		"a URL":           {header(`# dependencies = ["alpha @ file:///tmp/alpha"]`), pannier.ToolFailed, "is not a package of an index", pannier.ToolDependencyMissing},
 		"another Python":  {header(`# requires-python = ">=9"`), "", "", pannier.ToolDependencyMissing},
 		"nothing":         {"print(1)", "", "", ""},
 	} {

@@ -92,6 +92,8 @@ func preparation() []step {
 }
 
 // preparationMemory keeps what the steps point to.
+//
+//lint:ignore U1000 the kernel reads it
 var preparationMemory []byte
 
 // program is an order for a forked supervisor.
