@@ -4,7 +4,7 @@ const n = (count: number, one: string, many = one + "s"): string => `${count.toL
 
 const round = (ms: number): string => (ms < 10 ? ms.toFixed(1) : ms.toFixed(0));
 
-const by = (layer?: string): string => ({ start: " (default)", gateway: " (by the settings)", workspace: " (set here)" })[layer ?? ""] ?? "";
+const by = (layer?: string): string => ({ start: " (default)", gateway: " (by the settings)", workspace: " (set here)", skill: " (SKILL.md says no)" })[layer ?? ""] ?? "";
 
 export const S = {
   app: {
@@ -86,7 +86,7 @@ export const S = {
     byHand: "This skill was placed here by hand. Earlier versions are kept of skills that pannier installed: drop the folder on this page to replace it.",
     noDiff: "The difference cannot be shown",
     diff: "Difference",
-    diffTitle: (from: string, to: string) => `What changed from ${from} to ${to}`,
+    diffTitle: (from?: string, to?: string) => (from !== to ? `What changed from ${S.drop.version(from)} to ${S.drop.version(to)}` : "What changed since the version before"),
     same: "The files are the same.",
     changes: { added: "added", removed: "removed", changed: "changed", mode: "executable bit" } as Record<string, string>,
     binary: "Not a text; only its digest differs.",
@@ -94,8 +94,8 @@ export const S = {
     cut: "The rest of this file is not shown.",
     moreFiles: "More files changed than are shown.",
     askTitle: (slug: string) => `Roll back ${slug}?`,
-    ask: (from: string, to: string) => `Now installed: ${from}. It is replaced by ${to}.`,
-    askHint: "The version of now is kept, so that you can go forward again in the same way.",
+    ask: (from?: string, to?: string) => (from !== to ? `Now installed: ${S.drop.version(from)}. It is replaced by ${S.drop.version(to)}.` : "The version before replaces the installed one."),
+    askHint: "The installed one is kept. Roll back again to return to it.",
     done: (slug: string, version?: string) => `${slug} was rolled back${version ? ` to version ${version}` : ""}.`,
   },
   drop: {
@@ -121,6 +121,7 @@ export const S = {
       cancelled: "Cancelled",
     } as Record<string, string>,
     finished: "Finished",
+    finishedSummary: (done: number, usable: number) => `${n(done, "skill")} installed, ${usable === done ? "all" : usable.toLocaleString("en")} usable`,
     undecided: "Not installed yet",
     reading: (files: number) => `Looking for skills: ${n(files, "file")} so far`,
     session: "The session ended. Log in again, and this goes on. What you dropped is still here.",
@@ -173,8 +174,8 @@ export const S = {
     } as Record<string, string>,
     beside: (count: number) => `${n(count, "file belongs", "files belong")} to no skill and ${count === 1 ? "is" : "are"} not sent`,
     notSearched: (count: number) => `${n(count, "folder was", "folders were")} not searched`,
-    summary: (installs: number, updates: number, same: number, stays: number) =>
-      [installs && `${n(installs, "new skill")}`, updates && `${n(updates, "replacement")}`, same && `${same} already there`, stays && `${stays} ${stays === 1 ? "needs" : "need"} a decision or cannot be installed`].filter(Boolean).join(" · "),
+    summary: (installs: number, updates: number, same: number, stays: number, findings: number) =>
+      [installs && `${n(installs, "new skill")}`, updates && `${n(updates, "replacement")}`, same && `${same} already there`, stays && `${stays} ${stays === 1 ? "needs" : "need"} a decision or cannot be installed`, findings && `${findings} with findings`].filter(Boolean).join(" · "),
     install: (count: number) => (count === 1 ? "Install 1 skill" : `Install ${count} skills`),
     replaceButton: (count: number) => (count === 1 ? "Replace 1 skill" : `Replace ${count} skills`),
     installAndReplace: (installs: number, updates: number) => `Install ${installs}, replace ${updates}`,
@@ -224,6 +225,7 @@ export const S = {
     },
     diff: {
       show: "Show the difference",
+      dropped: "Dropped",
       changed: (count: number) => (count === 0 ? "The files that are compared are the same." : `${n(count, "file")} will change:`),
       noText: "It is not shown: not a text, or too large.",
       archive: "The difference can be shown for a dropped folder; an archive is opened by the sidecar only.",
@@ -699,6 +701,7 @@ export const S = {
     columns: { slug: "Skill", use: "Agent", why: "Why, or what it is for", version: "Version", source: "Source" },
     repaired: "Its frontmatter is faulty, and was read as it was meant.",
     namedByItself: "Its SKILL.md says that it has to be named.",
+    namedHint: "remove disable-model-invocation from SKILL.md to offer it",
     all: "All",
     attention: "Needs attention",
     attentionHint: "Not usable, served without a faulty change, or with findings of a security scan",
@@ -776,7 +779,7 @@ export const S = {
     version: (v: string) => `Version ${v}`,
     enabled: "Enabled",
     implicit: "Offered automatically",
-    layer: (source: string) => ({ start: "by default", gateway: "by the settings", workspace: "set by a person" })[source] ?? source,
+    layer: (source: string) => ({ start: "by default", gateway: "by the settings", workspace: "set by a person", skill: "SKILL.md says no" })[source] ?? source,
     tabsLabel: (slug: string) => `About ${slug}`,
     tabs: {
       overview: "Overview",

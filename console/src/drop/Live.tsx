@@ -100,6 +100,9 @@ export function LiveSteps({ slug, path }: { slug: string; path: string }) {
         <StepItem step={usable ? "done" : skill ? "failed" : "waiting"} text={!skill || usable ? S.drop.live.usable : S.drop.live.notUsable} />
         <StepItem step={usable ? card.step : "waiting"} text={S.drop.live.card} />
       </ol>
+      <Button kind="quiet" class="small" onClick={() => (closeDropPanel(), navigate("skills", slug, { path }))}>
+        {S.drop.live.open}
+      </Button>
       {card.error && <p class="hint">{S.drop.live.failed + ": " + card.error}</p>}
       {skill && !usable && (
         <ul class="reasons">
@@ -111,16 +114,11 @@ export function LiveSteps({ slug, path }: { slug: string; path: string }) {
         </ul>
       )}
       {skill && usable && !skill.policy?.allow_implicit_invocation && <p class="hint">{S.drop.live.explicit}</p>}
-      <div class="buttons">
-        {skill && usable && !skill.policy?.allow_implicit_invocation && canWrite() && (
-          <Button class="small" onClick={() => changePolicy(skill, { allow_implicit_invocation: true })}>
-            {S.drop.live.allowImplicit}
-          </Button>
-        )}
-        <Button kind="quiet" class="small" onClick={() => (closeDropPanel(), navigate("skills", slug, { path }))}>
-          {S.drop.live.open}
+      {skill && usable && !skill.policy?.allow_implicit_invocation && canWrite() && (
+        <Button class="small" onClick={() => changePolicy(skill, { allow_implicit_invocation: true })}>
+          {S.drop.live.allowImplicit}
         </Button>
-      </div>
+      )}
     </>
   );
 }

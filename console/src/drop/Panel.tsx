@@ -1,4 +1,5 @@
 import { useRef } from "preact/hooks";
+import { skills } from "../store";
 import { S } from "../strings";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
@@ -6,7 +7,7 @@ import { DropIcon, WarnIcon } from "../ui/icons";
 import { fromFiles } from "./collect";
 import type { Drop, Fault, Part } from "./drops";
 import { addDrop, removeDrop, titleOf } from "./panel_state";
-import { counts } from "./plan";
+import { counts, inOrder } from "./plan";
 import { Installed, PlanRow } from "./Rows";
 import { UploadProgress } from "./UploadProgress";
 
@@ -134,11 +135,11 @@ function PartView({ part, title }: { part: Part; title: boolean }) {
       {part.checking.value && part.results.value.length === 0 && <p role="status">{S.drop.checking}</p>}
       {ready && !part.checking.value && !part.fault.value && part.results.value.length === 0 && <p>{S.drop.empty}</p>}
       <ul class="drop-rows" aria-busy={part.checking.value}>
+        {inOrder(part.rows.value).map((row) => (
+          <PlanRow key={row.path} part={part} row={row} />
+        ))}
         {[...part.installed.value].map(([path, r]) => (
           <Installed key={path} result={r} />
-        ))}
-        {part.rows.value.map((row) => (
-          <PlanRow key={row.path} part={part} row={row} />
         ))}
       </ul>
     </div>
@@ -211,6 +212,13 @@ function Offer({ drop, count }: { drop: Drop; count: number }) {
   );
 }
 
+/** Outcome counts the installed skills, and those of them that the agent can use. */
+function Outcome({ drop }: { drop: Drop }) {
+  const done = drop.parts.value.flatMap((p) => [...p.installed.value.values()]);
+  const usable = done.filter((r) => skills.value.get(r.result!.skill.path)?.usable);
+  return done.length > 1 && <p class="summary">{S.drop.finishedSummary(done.length, usable.length)}</p>;
+}
+
 function Footer({ drop, finished, onClose }: { drop: Drop; finished: boolean; onClose: () => void }) {
   const stage = drop.stage.value;
   const rows = drop.parts.value.flatMap((p) => p.rows.value);
@@ -224,7 +232,8 @@ function Footer({ drop, finished, onClose }: { drop: Drop; finished: boolean; on
   };
   return (
     <div class="drop-foot">
-      {stage === "choosing" && rows.length > 0 && <p class="summary">{S.drop.summary(n.installs, n.updates, n.same, n.stays)}</p>}
+      {finished && <Outcome drop={drop} />}
+      {stage === "choosing" && rows.length > 0 && <p class="summary">{S.drop.summary(n.installs, n.updates, n.same, n.stays, n.findings)}</p>}
       {stage === "choosing" && n.stays > 0 && goes > 0 && (
         <p class="hint">
           <WarnIcon /> {S.drop.othersWait}

@@ -25,11 +25,16 @@ export function PlanRow({ part, row }: { part: Part; row: Row }) {
         <Badge tone={tones[row.verdict]}>{S.drop.verdicts[row.verdict]}</Badge>
         {row.version && row.verdict === "new" && <span class="hint">{S.drop.version(row.version)}</span>}
         {row.conflict && row.verdict !== "collision" && row.verdict !== "new" && <Versions part={part} row={row} />}
+        {row.goes && (
+          <Button kind="quiet" class="small" onClick={() => part.choose(row.path, { skip: true })}>
+            {S.drop.skip}
+          </Button>
+        )}
       </div>
       <Explain part={part} row={row} />
       <Notes part={part} row={row} />
-      {row.conflict && (row.verdict === "exists" || row.verdict === "changed" || row.verdict === "update") && <Difference part={part} row={row} conflict={row.conflict} />}
       <Actions part={part} row={row} />
+      {row.conflict && (row.verdict === "exists" || row.verdict === "changed" || row.verdict === "update") && <Difference part={part} row={row} conflict={row.conflict} />}
     </li>
   );
 }
@@ -62,12 +67,12 @@ function Difference({ part, row, conflict }: { part: Part; row: Row; conflict: C
   return (
     <div class="stack difference-of-drop">
       <p>{S.drop.diff.changed(changes.length)}</p>
-      {changes.slice(0, shownFindings).map((c) => (
-        <details key={c.path} open={changes.length === 1}>
+      {changes.slice(0, shownFindings).map((c, i) => (
+        <details key={c.path} open={i === 0}>
           <summary>
             <code class="break">{c.path}</code> <Badge tone={c.change === "removed" ? "bad" : c.change === "added" ? "ok" : "info"}>{S.versions.changes[c.change]}</Badge>
           </summary>
-          {c.texts ? <SideBySide before={c.texts.before} after={c.texts.after} /> : <p class="hint">{S.drop.diff.noText}</p>}
+          {c.texts ? <SideBySide before={c.texts.before} after={c.texts.after} names={[S.versions.current, S.drop.diff.dropped]} /> : <p class="hint">{S.drop.diff.noText}</p>}
         </details>
       ))}
       {changes.length > shownFindings && <p class="hint">{S.common.more(changes.length - shownFindings)}</p>}
@@ -199,11 +204,6 @@ function Actions({ part, row }: { part: Part; row: Row }) {
             {S.drop.openOther}
           </Button>
         )}
-        {row.goes && (
-          <Button kind="quiet" class="small" onClick={() => choose({ skip: true })}>
-            {S.drop.skip}
-          </Button>
-        )}
       </div>
       {accepting && row.offer === "accept" && (
         <Accept row={row} onCancel={() => setAccepting(false)} onAccept={(reason) => (setAccepting(false), choose({ accept: [...new Set([...(choice.accept ?? []), ...blockingRules(row.error)])], reason }))} />
@@ -252,8 +252,8 @@ export function Installed({ result }: { result: Result }) {
         <strong>{skill.slug}</strong>
         <Badge tone="ok">{S.drop.verdicts[replaced ? "replaced" : "installed"]}</Badge>
         {skill.version && <span class="hint">{S.drop.version(skill.version)}</span>}
+        <LiveSteps slug={skill.slug} path={skill.path} />
       </div>
-      <LiveSteps slug={skill.slug} path={skill.path} />
     </li>
   );
 }

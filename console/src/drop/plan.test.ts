@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { blockingRules, counts, droppedPath, itemsOf, rowOf, toInstall, type Choice, type Result } from "./plan";
+import { blockingRules, counts, droppedPath, inOrder, itemsOf, rowOf, toInstall, type Choice, type Result } from "./plan";
 
 const ok = (status: string): Result => ({ path: "pdf", ok: true, result: { status, skill: { slug: "pdf", version: "2", path: "skills/pdf" } } });
 const no = (code: string, more: object = {}): Result => ({ path: "pdf", ok: false, error: { code, detail: "no", ...more } });
@@ -52,7 +52,18 @@ test("items of choices", () => {
 test("only what goes is installed", () => {
   const rows = [rowOf(ok("installed")), rowOf({ ...no("install.invalid"), path: "bad" })];
   assert.deepEqual(toInstall(rows, new Map()), [{ path: "pdf" }, { path: "bad", skip: true }]);
-  assert.deepEqual(counts(rows), { installs: 1, updates: 0, same: 0, stays: 1 });
+  assert.deepEqual(counts(rows), { installs: 1, updates: 0, same: 0, stays: 1, findings: 0 });
+});
+
+test("what has to be looked at is first and counted, and a choice moves no row", () => {
+  const found = ok("installed");
+  found.path = "found";
+  found.result!.findings = [{ rule: "scan.x", path: "a", message: "m", severity: "warning" }];
+  const order = (choice: Choice) => inOrder([rowOf(ok("installed"), choice), rowOf(found, choice), rowOf({ ...no("install.invalid"), path: "bad" }, choice)]).map((r) => r.path);
+  assert.deepEqual(order({}), ["found", "bad", "pdf"]);
+  assert.deepEqual(order({ skip: true }), ["found", "bad", "pdf"]);
+  assert.equal(counts([rowOf(found)]).findings, 1);
+  assert.equal(counts([rowOf(found, { skip: true })]).findings, 0);
 });
 
 test("a file is named where it lay", () => {

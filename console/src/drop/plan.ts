@@ -183,10 +183,17 @@ export function toInstall(rows: readonly Row[], choices: ReadonlyMap<string, Cho
   return rows.map((r) => (r.goes ? itemOf(r.path, choices.get(r.path) ?? {}) : { path: r.path, skip: true }));
 }
 
-/** counts are for the summary above the rows and the label of the button. */
-export function counts(rows: readonly Row[]): { installs: number; updates: number; same: number; stays: number } {
-  const n = { installs: 0, updates: 0, same: 0, stays: 0 };
+/** inOrder has first what has to be looked at. A choice moves no row. */
+export function inOrder(rows: readonly Row[]): Row[] {
+  const plain = (r: Row): number => Number(!r.error && !r.conflict && r.findings.length + r.reasons.length + r.notes.length === 0);
+  return [...rows].sort((a, b) => plain(a) - plain(b));
+}
+
+/** counts are for the summary below the rows and the label of the button. */
+export function counts(rows: readonly Row[]): { installs: number; updates: number; same: number; stays: number; findings: number } {
+  const n = { installs: 0, updates: 0, same: 0, stays: 0, findings: 0 };
   for (const r of rows) {
+    if (r.goes && r.findings.length > 0) n.findings++;
     if (r.verdict === "new") n.installs++;
     else if (r.verdict === "update") n.updates++;
     else if (r.verdict === "same") n.same++;

@@ -21,7 +21,9 @@ test("a row says why a skill is not used and what to do, else what it is for", (
   const needy = skill("a", { usable: false, state: "ineligible", reasons: [{ code: "missing_binary", subject: "jq", remedy: "install jq" }] as Skill["reasons"] });
   assert.deepEqual(lineOf(needy), { text: "Missing program: jq", todo: "install jq", tone: "bad" });
   assert.match(lineOf(skill("a", { usable: false, state: "unlisted" })).todo, /config\.yaml/);
-  assert.match(lineOf(skill("a", { disable_model_invocation: true })).text, /named.*Counts/);
+  const named = lineOf(skill("a", { disable_model_invocation: true }));
+  assert.match(named.text, /named.*Counts/);
+  assert.match(named.todo, /remove disable-model-invocation/);
 });
 
 test("columns sort, numbers by their value, and equal rows stay in order", () => {

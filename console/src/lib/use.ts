@@ -44,7 +44,7 @@ export function lineOf(s: Skill, fault?: Problem): Line {
   }
   if (fault && s.usable) return { text: fault.code === "skill.frontmatter.repaired" ? S.skills.repaired : sentence(fault.message), todo: fault.hint, tone: "warn" };
   const text = s.description || S.skills.noDescription;
-  if (useOf(s) === "named" && s.policy?.allow_implicit_invocation !== false) return { text: S.skills.namedByItself + " " + text, todo: "", tone: "" };
+  if (useOf(s) === "named" && s.policy?.allow_implicit_invocation !== false) return { text: S.skills.namedByItself + " " + text, todo: S.skills.namedHint, tone: "" };
   return { text, todo: "", tone: "" };
 }
 

@@ -6,7 +6,7 @@ import { S } from "../strings";
 export const maxLines = 5000;
 
 /** SideBySide shows two texts beside each other, with unchanged parts folded. */
-export function SideBySide({ before, after }: { before: string; after: string }) {
+export function SideBySide({ before, after, names = [S.turn.before, S.turn.now] }: { before: string; after: string; names?: readonly [string, string] }) {
   const [open, unfold] = useState<ReadonlySet<number>>(new Set());
   const rows = useMemo(() => diffLines(before, after), [before, after]);
   const folded = useMemo(() => fold(rows), [rows]);
@@ -17,7 +17,7 @@ export function SideBySide({ before, after }: { before: string; after: string })
     <>
       <p class="hint" aria-live="polite">{S.turn.changes(counts.added, counts.removed)}</p>
       <div class="diff" role="region" aria-label={S.turn.difference} tabIndex={0}>
-        <div class="diff-head"><span>{S.turn.before}</span><span>{S.turn.now}</span></div>
+        <div class="diff-head"><span>{names[0]}</span><span>{names[1]}</span></div>
         {shown.flatMap((row, i) => (row.kind !== "fold" ? [<DiffRow key={i} row={row} />] : open.has(i) ? row.rows.map((r, j) => <DiffRow key={`${i}.${j}`} row={r} />) : [<FoldRow key={i} fold={row} open={() => unfold(new Set([...open, i]))} />]))}
       </div>
       {folded.length > maxLines && <p class="hint">{S.turn.cutDiff(maxLines)}</p>}

@@ -104,6 +104,7 @@ function Head({ s }: { s: Entry }) {
 function PolicySwitches({ s }: { s: Entry }) {
   const [pending, setPending] = useState<string | null>(null);
   const p = s.policy;
+  const own = s.disable_model_invocation; // no policy overrides it
   if (!p) return null;
   const set = async (name: string, change: Parameters<typeof changePolicy>[1]): Promise<void> => {
     setPending(name);
@@ -113,10 +114,10 @@ function PolicySwitches({ s }: { s: Entry }) {
       setPending(null);
     }
   };
-  const row = (name: string, label: string, on: boolean, source: string, change: Parameters<typeof changePolicy>[1]) => (
+  const row = (name: string, label: string, on: boolean, source: string, change: Parameters<typeof changePolicy>[1], fixed = false) => (
     <div class="policy-switch">
       {canWrite() ? (
-        <Switch on={on} label={label} disabled={pending !== null} onChange={() => set(name, change)} />
+        <Switch on={on} label={label} disabled={fixed || pending !== null} onChange={() => set(name, change)} />
       ) : (
         <Badge tone={on ? "ok" : "off"}>{on ? S.common.yes : S.common.no}</Badge>
       )}
@@ -129,7 +130,7 @@ function PolicySwitches({ s }: { s: Entry }) {
   return (
     <div class="switches">
       {row("enabled", S.skill.enabled, p.enabled, p.source, { enabled: !p.enabled })}
-      {row("implicit", S.skill.implicit, p.allow_implicit_invocation, p.implicit_source, { allow_implicit_invocation: !p.allow_implicit_invocation })}
+      {row("implicit", S.skill.implicit, p.allow_implicit_invocation && !own, own ? "skill" : p.implicit_source, { allow_implicit_invocation: !p.allow_implicit_invocation }, own)}
     </div>
   );
 }

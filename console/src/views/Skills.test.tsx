@@ -44,3 +44,17 @@ test("rows answer whether the agent uses a skill; only those who may write have 
   await until("nothing can be selected", () => !document.querySelector(".skill-row input, .columns-row input"));
   assert.equal(row("alpha")!.querySelector<HTMLButtonElement>("[role=switch]")!.disabled, true);
 });
+
+test("a skill that has to be named by itself has a switch that is off, and nothing to click", async () => {
+  const s = skill("gamma", { disable_model_invocation: true });
+  skills.value = new Map([[s.path, s]]);
+  session.value = { write: true, scopes: ["write"] } as Session;
+  const root = document.createElement("div");
+  root.className = "scroll";
+  document.body.replaceChildren(root);
+  render(<Skills />, root);
+  await until("the row is shown", () => row("gamma"));
+  const offered = row("gamma")!.querySelector<HTMLButtonElement>("[role=switch][aria-label*='offered']")!;
+  assert.deepEqual([offered.getAttribute("aria-checked"), offered.disabled], ["false", true]);
+  assert.match(row("gamma")!.textContent!, /By name only.*Remove disable-model-invocation/);
+});

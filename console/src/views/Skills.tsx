@@ -274,9 +274,9 @@ function Row({ s, items }: { s: Skill; items: readonly Skill[] }) {
       </span>
       <Switch on={s.policy?.enabled ?? false} label={S.switches.enabledOf(s.slug, s.policy?.source)} disabled={fixed} onChange={(on) => changePolicy(s, { enabled: on })} />
       <Switch
-        on={s.policy?.allow_implicit_invocation ?? false}
-        label={S.switches.implicitOf(s.slug, s.policy?.implicit_source)}
-        disabled={fixed}
+        on={(s.policy?.allow_implicit_invocation ?? false) && !s.disable_model_invocation}
+        label={S.switches.implicitOf(s.slug, s.disable_model_invocation ? "skill" : s.policy?.implicit_source)}
+        disabled={fixed || s.disable_model_invocation}
         onChange={(on) => changePolicy(s, { allow_implicit_invocation: on })}
       />
       <span class="c-version muted">{s.version}</span>

@@ -24,7 +24,7 @@ const tones: Record<DiffFile["change"], Tone> = { added: "ok", removed: "bad", c
 export function DiffView({ diff }: { diff: Diff }) {
   return (
     <section class="version-diff" aria-label={S.versions.diff}>
-      <h3>{S.versions.diffTitle(S.drop.version(diff.from.version), S.drop.version(diff.to.version))}</h3>
+      <h3>{S.versions.diffTitle(diff.from.version, diff.to.version)}</h3>
       {diff.files.length === 0 && <p>{S.versions.same}</p>}
       {diff.files.map((f) => (
         <details key={f.path} open={diff.files.length <= 5}>

@@ -37,7 +37,7 @@ export function Tools({ s }: { s: SkillDetail }) {
       <p class="hint">{s.usable ? S.tools.intro : S.tools.notUsable}</p>
       {s.usable && canWrite() && (missing || s.policy?.tools_allowed) && <Allow s={s} missing={missing} reload={reload} />}
       {listed.map((t) => (
-        <Listed key={t.name} s={s} t={t} />
+        <Listed key={t.name} s={s} t={t} alone={listed.length === 1} />
       ))}
       {excluded.map((t) => (
         <Excluded key={t.name + t.reason} t={t} />
@@ -54,16 +54,18 @@ export function Tools({ s }: { s: SkillDetail }) {
   );
 }
 
-function Listed({ s, t }: { s: SkillDetail; t: ListedTool }) {
-  const [running, setRunning] = useState(false);
+/** Listed is one tool. The form of the only one is open as soon as it can be called. */
+function Listed({ s, t, alone }: { s: SkillDetail; t: ListedTool; alone: boolean }) {
   const mayCall = canWrite() || session.value?.scopes.includes("call");
+  const [chosen, setRunning] = useState<boolean>();
+  const running = chosen ?? (alone && t.callable && mayCall);
   return (
     <article class="card" data-tool={t.name} data-callable={t.callable}>
       <Title name={t.name} kind={t.kind} tone={t.callable ? "ok" : "warn"} label={t.callable ? S.tools.callable : S.tools.notCallable} />
       {t.why && (
         <div class="box warn">
           <p>{sentence(t.why.message)}</p>
-          {t.why.hint && <Hint text={t.why.hint} />}
+          {t.why.hint && !(canWrite() && permitted.has(t.why.code)) && <Hint text={t.why.hint} />}
         </div>
       )}
       <p class="break">{t.description}</p>

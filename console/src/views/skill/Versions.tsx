@@ -105,7 +105,7 @@ function VersionRow({ skill, v, current, reload }: { skill: SkillDetail; v: Vers
           </>
         }
       >
-        <p>{S.versions.ask(S.drop.version(current?.version), S.drop.version(v.version))}</p>
+        <p>{S.versions.ask(current?.version, v.version)}</p>
         <p class="hint">{S.versions.askHint}</p>
       </Dialog>
     </li>

@@ -167,8 +167,9 @@ function Usable({ s }: { s: SkillDetail }) {
   const named = s.policy?.allow_implicit_invocation === false || s.disable_model_invocation;
   return (
     <p class="usable">
-      {named ? S.why.usableNamed(s.slug) : S.why.usableImplicit}{" "}
+      {s.disable_model_invocation && S.skills.namedByItself} {named ? S.why.usableNamed(s.slug) : S.why.usableImplicit}{" "}
       <a href={href("turn", "", { text: `/skill:${s.slug} ` })}>{S.why.tryIt}</a>
+      {s.disable_model_invocation && <Hint text={S.skills.namedHint} />}
     </p>
   );
 }

@@ -9,6 +9,7 @@ import { Badge } from "../../../ui/Badge";
 import { Button } from "../../../ui/Button";
 import { Code } from "../../../ui/Code";
 import { ErrorBox } from "../../../ui/ErrorBox";
+import { Hint } from "../../commands";
 
 /** maxLog bounds what is shown of the output of a call that is under way, in characters. */
 const maxLog = 100_000;
@@ -116,7 +117,7 @@ function Input({ f, bad, value, onChange }: { f: Field; bad: boolean; value: str
       case "number":
         return <input {...common} type="text" inputMode={f.kind === "number" ? "decimal" : "text"} autocomplete="off" spellcheck={false} onInput={(e) => onChange(e.currentTarget.value)} />;
       default:
-        return <textarea {...common} rows={f.kind === "json" ? 3 : 2} spellcheck={false} onInput={(e) => onChange(e.currentTarget.value)} />;
+        return <textarea {...common} rows={f.kind === "json" ? 3 : 1} spellcheck={false} onInput={(e) => onChange(e.currentTarget.value)} />;
     }
   };
   return (
@@ -133,8 +134,10 @@ function Input({ f, bad, value, onChange }: { f: Field; bad: boolean; value: str
 }
 
 function Result({ r }: { r: ToolResult }) {
+  const box = useRef<HTMLElement>(null);
+  useEffect(() => box.current!.scrollIntoView({ block: "nearest" }), [r]);
   return (
-    <section class="stack" data-result={r.ok}>
+    <section ref={box} class="stack" data-result={r.ok}>
       <p class="line">
         <Badge tone={r.ok ? "ok" : "bad"}>{r.ok ? S.tools.ok : S.tools.failed}</Badge>
         <span class="muted">{S.tools.took(r.duration_ms, r.exit_code ?? r.status_code)}</span>
@@ -144,7 +147,7 @@ function Result({ r }: { r: ToolResult }) {
       {r.error && (
         <div class="box bad">
           <p>{sentence(r.error.message)}</p>
-          {r.error.hint && <p class="hint">{sentence(r.error.hint)}</p>}
+          {r.error.hint && <Hint text={r.error.hint} />}
         </div>
       )}
       {r.proxy && <p class="hint">{S.tools.proxy(r.proxy.tool)}</p>}
