@@ -130,6 +130,23 @@ func TestSkillReplacedTwice(t *testing.T) {
 	}
 }
 
+// TestReplacedSkillStaysOffered: a skill that was placed by hand is offered to the model. The page asks whether it stays so.
+func TestReplacedSkillStaysOffered(t *testing.T) {
+	b := browser.Start(t)
+	w := newWorld(t)
+	w.write(t, fixture.SkillScript("by-hand", "Counts."))
+	p := w.open(t, b)
+	p.Wait(t, "the skill is offered", rowSays("by-hand", "Offered"))
+	p.Drop(t, folder(t, "by-hand", "Counts more."))
+	p.ClickText(t, "Replace it")
+	p.WaitText(t, "The model is offered it now.")
+	p.Click(t, ".offer label:last-child input")
+	p.ClickText(t, "Replace 1 skill")
+	p.Wait(t, "it is replaced", verdict("by-hand", "replaced"))
+	p.ClickText(t, "Done")
+	p.Wait(t, "the new text is offered", rowSays("by-hand", "Counts more.")+" && "+rowSays("by-hand", "Offered"))
+}
+
 // TestDropsThatCannotBe say why before anything is sent.
 func TestDropsThatCannotBe(t *testing.T) {
 	b := browser.Start(t)

@@ -220,7 +220,11 @@ export const S = {
     othersWait: "The other skills stay as they are. Choose what to do with them below their names, or install without them.",
     findings: (count: number) => n(count, "finding"),
     offer: {
-      title: (count: number) => (count === 1 ? "The new skill will be used" : `The ${count.toLocaleString("en")} new skills will be used`),
+      title: (count: number, replaced: boolean) => {
+        const what = replaced ? "skill" : "new skill";
+        return `The ${count === 1 ? what : n(count, what)} will be used`;
+      },
+      now: "The model is offered it now. Choose below how it will be used.",
       automatically: "Offered automatically",
     },
     diff: {

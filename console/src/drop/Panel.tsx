@@ -193,8 +193,8 @@ function Paths({ summary, paths }: { summary: string; paths: readonly string[] }
   );
 }
 
-/** Offer is one choice for all new skills of a drop. */
-function Offer({ drop, count }: { drop: Drop; count: number }) {
+/** Offer is one choice for all new skills of a drop, and for replaced ones that pannier did not install before. */
+function Offer({ drop, count, replaced }: { drop: Drop; count: number; replaced: boolean }) {
   const choice = (offered: boolean, label: string, hint: string) => (
     <label class="check">
       <input type="radio" name={"offer-" + drop.id} checked={drop.offered.value === offered} onChange={() => (drop.offered.value = offered)} />
@@ -205,7 +205,7 @@ function Offer({ drop, count }: { drop: Drop; count: number }) {
   );
   return (
     <fieldset class="offer">
-      <legend>{S.drop.offer.title(count)}</legend>
+      <legend>{S.drop.offer.title(count, replaced)}</legend>
       {choice(false, S.uses.named!, S.useMeanings.named!)}
       {choice(true, S.drop.offer.automatically, S.useMeanings.offered!)}
     </fieldset>
@@ -225,6 +225,7 @@ function Footer({ drop, finished, onClose }: { drop: Drop; finished: boolean; on
   const n = counts(rows);
   const busy = drop.parts.value.some((p) => p.checking.value);
   const goes = n.installs + n.updates;
+  const asks = rows.filter((r) => r.asks).length;
   const label = n.updates === 0 ? S.drop.install(n.installs) : n.installs === 0 ? S.drop.replaceButton(n.updates) : S.drop.installAndReplace(n.installs, n.updates);
   const close = (): void => {
     removeDrop(drop);
@@ -239,7 +240,7 @@ function Footer({ drop, finished, onClose }: { drop: Drop; finished: boolean; on
           <WarnIcon /> {S.drop.othersWait}
         </p>
       )}
-      {stage === "choosing" && n.installs > 0 && <Offer drop={drop} count={n.installs} />}
+      {stage === "choosing" && asks > 0 && <Offer drop={drop} count={asks} replaced={asks > n.installs} />}
       <div class="buttons">
         {stage === "choosing" && goes > 0 && (
           <Button kind="primary" disabled={busy} onClick={() => drop.install()}>

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { reasonText } from "../lib/reason";
+import { useOf } from "../lib/use";
 import { S } from "../strings";
 import { navigate } from "../router";
 import { skills } from "../store";
@@ -85,8 +86,15 @@ function Explain({ part, row }: { part: Part; row: Row }) {
   switch (row.verdict) {
     case "new":
       return null;
-    case "update":
-      return <p>{S.drop.willReplace}</p>;
+    case "update": {
+      const installed = skills.value.get(row.conflict?.path ?? "");
+      return (
+        <>
+          <p>{S.drop.willReplace}</p>
+          {row.asks && installed && useOf(installed) === "offered" && <p>{S.drop.offer.now}</p>}
+        </>
+      );
+    }
     case "same":
       return <p>{S.drop.sameText}</p>;
     case "exists":

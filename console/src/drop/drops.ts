@@ -2,7 +2,7 @@
 
 import { computed, signal } from "@preact/signals";
 import { collect, excess, grouped, TooManyFiles, type Collected, type Excess, type FoundSkill, type Limits, type Node } from "./collect";
-import { itemsOf, rowOf, toInstall, type Choice, type Result, type Row } from "./plan";
+import { itemsOf, rowOf, startsNamed, toInstall, type Choice, type Result, type Row } from "./plan";
 import { zipExcess } from "./zip";
 import { formatOf, Lost, SessionEnded, Upload, UploadFailed, type Connect, type Progress } from "./upload";
 
@@ -205,7 +205,7 @@ export class Drop {
   readonly packed = signal<{ done: number; total: number }>({ done: 0, total: 0 });
   readonly parts = signal<readonly Part[]>([]);
   readonly fault = signal<Fault | null>(null);
-  /** the new skills are offered to the model once they are installed */
+  /** new skills, and replaced ones without a policy, are offered to the model once they are installed */
   readonly offered = signal(false);
   private readonly stop = new AbortController();
 
@@ -241,7 +241,7 @@ export class Drop {
   async install(): Promise<void> {
     this.stage.value = "installing";
     for (const p of this.parts.value) await p.install();
-    if (this.offered.value) await this.tools.offer(this.parts.value.flatMap((p) => [...p.installed.value.values()]).filter((r) => r.result?.status === "installed"));
+    if (this.offered.value) await this.tools.offer(this.parts.value.flatMap((p) => [...p.installed.value.values()]).filter((r) => r.result?.status === "installed" || startsNamed(r)));
     this.stage.value = "choosing";
   }
 

@@ -40,6 +40,13 @@ test("what concerns every installed skill is not said of each", () => {
   assert.deepEqual(rowOf(result).notes.map((n) => n.message), ["skill.body.long"]);
 });
 
+test("new skills, and replaced ones without a policy, ask whether the model is offered them", () => {
+  const updated = ok("updated");
+  assert.deepEqual([rowOf(ok("installed")).asks, rowOf(updated).asks, rowOf(no("install.exists")).asks], [true, false, false]);
+  updated.result!.problems = [{ code: "install.explicit_only", severity: "info", message: "" }];
+  assert.deepEqual([rowOf(updated, { replace: conflict }).asks, rowOf(updated, { skip: true }).asks], [true, undefined]);
+});
+
 test("rules are read from the text if findings are absent", () => {
   assert.deepEqual(blockingRules({ code: "install.security", detail: "a: x (scan.pipe_to_shell); b: y (scan.secret)" }), ["scan.pipe_to_shell", "scan.secret"]);
 });

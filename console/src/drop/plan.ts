@@ -92,6 +92,8 @@ export interface Row {
   /** of an update: the version that is installed */
   from?: string;
   conflict?: Conflict;
+  /** the user is asked whether the model will be offered it */
+  asks?: boolean;
   findings: Finding[];
   reasons: Reason[];
   notes: { message: string; hint?: string; path?: string; line?: number }[];
@@ -99,8 +101,11 @@ export interface Row {
   offer?: Offer;
 }
 
-/** It concerns every installed skill, and the page offers the switch after the installation. */
+/** It concerns most installed skills, and the page asks once for all. */
 const explicitOnly = "install.explicit_only";
+
+/** startsNamed reports that no policy says yet whether the model is offered the skill of a result. */
+export const startsNamed = (r: Result): boolean => (r.result?.problems ?? []).some((p) => p.code === explicitOnly);
 const existing = new Set(["install.exists", "install.not_managed"]);
 
 /** rowOf describes a result of the dry run, with what was chosen before it. */
@@ -122,6 +127,7 @@ export function rowOf(r: Result, choice: Choice = {}): Row {
     conflict: r.error?.conflict ?? choice.replace,
   };
   if (choice.skip) return { ...row, verdict: "skipped" };
+  row.asks = r.ok && (r.result?.status === "installed" || (r.result?.status === "updated" && startsNamed(r)));
   return { ...row, ...(r.ok ? accepted(r.result?.status ?? "", choice) : refused(r.error)) };
 }
 
