@@ -97,6 +97,9 @@ func (c *call) prepare(ctx context.Context) error {
 		return err
 	}
 	c.arguments, err = schema.Validate(ctx, c.ToolCall.Arguments)
+	if refusal, ok := errors.AsType[*pannier.Refusal](err); ok { // a schema does not know its tool
+		refusal.Hint = strings.Replace(refusal.Hint, "NAME", c.tool.Name, 1)
+	}
 	if ctx.Err() != nil {
 		return errCanceled
 	}

@@ -317,6 +317,10 @@ func TestExampleTools(t *testing.T) {
 	needsSandbox(t)
 	forEachExample(t, func(t *testing.T, e example) {
 		w := reportWorkspace(t)
+		// Another skill with a tool, before this one by its name: the named skill comes first.
+		skills := filepath.Join(w, "skills")
+		need(t, os.CopyFS(filepath.Join(skills, "a-review"), os.DirFS(filepath.Join(skills, "repo-review"))))
+		need(t, os.WriteFile(filepath.Join(skills, "a-review", "SKILL.md"), []byte(strings.ReplaceAll(runReport, "repo-review", "a-review")), 0o644))
 		s := startSidecar(t, w, "--tools-enabled", "--tools-runner=self", "--scan=report", "--state-dir", t.TempDir())
 		turn := func(text string) (said, noted string) {
 			t.Helper()
@@ -334,13 +338,18 @@ func TestExampleTools(t *testing.T) {
 		}
 		s.runs(t, exitYes, "sha256:", "tool", "allow", "repo-review")
 		s.refusedBy(t, "")
+		s.runs(t, exitYes, "sha256:", "tool", "allow", "a-review")
+		if said, _ := turn("/skill:repo-review {\"days\": 7}"); !strings.Contains(said, "additional properties 'days' not allowed") {
+			t.Errorf("with arguments that the tool does not take: %s", said)
+		}
 		said, noted := turn("/skill:repo-review now")
-		if said != "the tool answered: report\n{}\n" || !strings.Contains(noted, "# offered: skill__repo-review__run-report\n# called: skill__repo-review__run-report\n") {
+		if said != "the tool answered: report\n{}\n" || !strings.Contains(noted, "# offered: skill__repo-review__run-report\n# offered: skill__a-review__run-report\n# called: skill__repo-review__run-report\n") {
 			t.Errorf("said %q, noted\n%s", said, noted)
 		}
 		if !strings.Contains(noted, "a stub model") {
 			t.Errorf("it does not say that its model is none:\n%s", noted)
 		}
+		s.runs(t, exitYes, "tools of a-review are", "tool", "allow", "a-review", "--remove")
 		writeReport(t, w, "echo broken; exit 3\n")
 		if said, _ := turn("/skill:repo-review now"); strings.Contains(said, "broken") || strings.Contains(said, "report\n") {
 			t.Errorf("a changed script has run: %s", said)

@@ -48,7 +48,7 @@ func TestMCPCallsTools(t *testing.T) {
 	if failed, text := call(nil); failed || text != "report\n{}" {
 		t.Errorf("allowed: error %v, %q", failed, text)
 	}
-	if failed, text := call(map[string]any{"x": 1}); !failed || !strings.HasPrefix(text, pannier.ToolArgumentsInvalid+": ") {
+	if failed, text := call(map[string]any{"x": 1}); !failed || !strings.HasPrefix(text, pannier.ToolArgumentsInvalid+": ") || !strings.HasSuffix(text, ": correct the arguments by the parameters of the tool, then call it again") {
 		t.Errorf("invalid arguments: error %v, %s", failed, text)
 	}
 }

@@ -61,7 +61,12 @@ On a terminal, the log has short lines; elsewhere, and with --log-format=text or
 				for _, key := range slices.Sorted(maps.Keys(counting)) {
 					sets = append(sets, key, counting[key])
 				}
-				p.newLogger(s, p.err).Info("--tools lets tools of skills run here", sets...)
+				log := p.newLogger(s, p.err)
+				log.Info("--tools lets tools of skills run here", sets...)
+				if len(s.Tools.ProjectDirs) == 0 {
+					log.Info("calls can name no project_dir: the home directory lies in the current directory",
+						"hint", "start it in the directory of a project, or give --tools-project-dir")
+				}
 			}
 			o := sidecar.Options{Settings: s, Environ: p.environ, Build: build(), LogTo: p.err, Changes: changes.Module, Modules: modules()}
 			stops := []os.Signal{syscall.SIGTERM, syscall.SIGINT}

@@ -67,6 +67,9 @@ Exit codes: 0 allowed; 1 not allowed; 2 failure; 3 no sidecar answers.`,
 					return p.prepareTools(ctx, c, args[0])
 				}
 				show := func(policy pannier.Policy) error {
+					if remove {
+						return sayf(p.err, "tools of %s are not allowed to run", args[0])
+					}
 					return p.printToolsAllowed(pannier.PolicyList{Policies: []pannier.Policy{policy}})
 				}
 				return output(p, show)(c.SetPolicy(ctx, args[0], pannier.SourceKind(kind), change))
@@ -208,7 +211,8 @@ func (s streams) printWithheld(shown pannier.ToolPermission) error {
 	case !shown.Enabled:
 		return sayf(s.err, "warning: tools are not enabled in this sidecar\nhint: set tools.enabled, or start it with \"pannier run --tools\"")
 	case len(shown.Tools) == 0:
-		return sayf(s.err, "warning: the skill has no tool that the settings let run\nhint: run \"pannier tool list\"; scripts need script in tools.kinds")
+		return sayf(s.err, "warning: the skill has no tool that can run here\nhint: "+
+			"run \"pannier tool list\" to see all tools; scripts need script in tools.kinds, and modules and empty files are no scripts")
 	}
 	said := map[string]bool{}
 	for _, t := range shown.Tools {

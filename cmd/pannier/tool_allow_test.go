@@ -66,7 +66,7 @@ func TestAllowAsks(t *testing.T) {
 			return nil
 		})
 	}
-	s.runs(t, exitYes, "no tools of skills are allowed", "tool", "allow", "repo-review", "--remove")
+	s.runs(t, exitYes, "tools of repo-review are not allowed to run", "tool", "allow", "repo-review", "--remove")
 	s.runs(t, exitYes, "scripts/run-report.sh", "tool", "allow", "repo-review") // standard input is no terminal
 	s.runs(t, exitYes, `"tools_allowed": "sha256:`, "tool", "allow", "repo-review", "--json")
 }
@@ -178,7 +178,7 @@ func TestScriptsTranscript(t *testing.T) {
 		}
 	}
 	_, err := c.CallTool(t.Context(), "skill.greet.greet-py", pannier.ToolCall{Arguments: []byte(`{}`)})
-	if _, hint := codeOfCall(pannier.ToolResult{}, err); !strings.Contains(hint, "pannier tool show") {
+	if _, hint := codeOfCall(pannier.ToolResult{}, err); !strings.Contains(hint, "pannier tool show skill.greet.greet-py") {
 		t.Errorf("without an argument: %v", err)
 	}
 }
@@ -216,7 +216,7 @@ func TestToolsAgainstSettings(t *testing.T) {
 	if err != nil || !list.Enabled || list.Runner != "self" || !slices.Equal(list.Kinds, []pannier.RuntimeToolKind{pannier.RuntimeShell}) {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if text := log.String(); !strings.Contains(text, "tools.runner=self") || strings.Contains(text, "tools.kinds=") || strings.Contains(text, "tools.project_dirs=") {
+	if text := log.String(); !strings.Contains(text, "tools.runner=self") || !strings.Contains(text, "or give --tools-project-dir") || strings.Contains(text, "tools.kinds=") || strings.Contains(text, "tools.project_dirs=") {
 		t.Errorf("the log says %s", text)
 	}
 }

@@ -1,9 +1,11 @@
 // Handles one turn with tools of skills: resolves it, offers its tools to a model, calls the one that the model chooses.
 //
 //     node tools.mjs '/skill:repo-review is this ready?'
+//     node tools.mjs '/skill:greet {"name": "Ann"}'
 //
 // There is no model in here. `stubModel` stands for one, so that this runs without network and without a key: it always
-// chooses the first tool, without arguments, and repeats what the tool answered. Replace it with your model.
+// chooses the first tool, one of the named skill if it has any, and repeats what the tool answered. Its arguments are the
+// JSON object after the name of the skill, else none. Replace it with your model.
 
 import { Pannier, PannierError } from "./pannier.mjs";
 
@@ -12,7 +14,15 @@ const ownTools = { echo: (args) => JSON.stringify(args) };
 
 /** Stands for a model: no answer yet means call the first tool; an answer means tell it to the user. */
 function stubModel(text, tools, answer) {
-  if (answer === undefined && tools.length > 0) return { tool: tools[0].name, arguments: {} };
+  if (answer === undefined && tools.length > 0) {
+    let args = {};
+    try {
+      args = JSON.parse(text.slice(text.indexOf("{")));
+    } catch {
+      // the text has no arguments
+    }
+    return { tool: tools[0].name, arguments: args };
+  }
   return { text: answer === undefined ? "there is no tool for this turn" : `the tool answered: ${answer}` };
 }
 
@@ -36,9 +46,10 @@ async function call(pannier, name, args) {
 async function main(text) {
   const pannier = new Pannier();
   const turn = await pannier.resolve(text);
-  const active = new Set(turn.active.map(({ slug }) => slug));
+  const active = turn.active.map(({ slug }) => slug); // the named ones first
   const tools = (await pannier.tools())
-    .filter(({ skill, callable }) => callable && active.has(skill))
+    .filter(({ skill, callable }) => callable && active.includes(skill))
+    .sort((a, b) => active.indexOf(a.skill) - active.indexOf(b.skill))
     .map(({ model_name, description, parameters }) => ({ name: model_name, description, parameters }));
   console.error("# a stub model chooses, not a real one");
   for (const { name } of tools) console.error(`# offered: ${name}`);

@@ -1,9 +1,11 @@
 """Handles one turn with tools of skills: resolves it, offers its tools to a model, calls the one that the model chooses.
 
     python3 tools.py '/skill:repo-review is this ready?'
+    python3 tools.py '/skill:greet {"name": "Ann"}'
 
 There is no model in here. `stub_model` stands for one, so that this runs without network and without a key: it always
-chooses the first tool, without arguments, and repeats what the tool answered. Replace it with your model.
+chooses the first tool, one of the named skill if it has any, and repeats what the tool answered. Its arguments are the
+JSON object after the name of the skill, else none. Replace it with your model.
 """
 
 import json
@@ -18,7 +20,11 @@ OWN_TOOLS = {"echo": lambda arguments: json.dumps(arguments)}
 def stub_model(text, tools, answer=None):
     """Stand for a model: no answer yet means call the first tool; an answer means tell it to the user."""
     if answer is None and tools:
-        return {"tool": tools[0]["name"], "arguments": {}}
+        try:
+            arguments = json.loads(text[text.index("{") :])
+        except ValueError:
+            arguments = {}
+        return {"tool": tools[0]["name"], "arguments": arguments}
     return {"text": "there is no tool for this turn" if answer is None else f"the tool answered: {answer}"}
 
 
@@ -42,11 +48,13 @@ def call(pannier, name, arguments):
 def main(text):
     pannier = Pannier()
     turn = pannier.resolve(text)
-    active = {skill["slug"] for skill in turn["active"]}
+    active = [skill["slug"] for skill in turn["active"]]  # the named ones first
+    listed = pannier.tools()
     tools = [
         {"name": tool["model_name"], "description": tool["description"], "parameters": tool["parameters"]}
-        for tool in pannier.tools()
-        if tool["skill"] in active and tool["callable"]
+        for slug in active
+        for tool in listed
+        if tool["skill"] == slug and tool["callable"]
     ]
     print("# a stub model chooses, not a real one", file=sys.stderr)
     for tool in tools:

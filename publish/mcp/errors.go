@@ -17,6 +17,7 @@ var hostHints = map[string]string{
 	"command_not_found": "prompts/list lists all prompts", "skill_not_found": "skills/list lists all skills",
 	string(pannier.FileMissing):     "skills/get lists its files",
 	string(pannier.FileIsDirectory): "name a file in it; skills/get lists its files",
+	pannier.ToolArgumentsInvalid:    "correct the arguments by the parameters of the tool, then call it again",
 }
 
 // modelHints replace hints for people in the result of a tool, by the code of the error.

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -181,6 +183,8 @@ func (c *call) finish(ctx context.Context, exit sandbox.Exit, result *pannier.To
 		hint := "look at its output"
 		if c.job.ProjectDir == "" {
 			hint += "; it sees files outside of the skill only if the call names their directory as project_dir"
+		} else if os.Geteuid() == 0 && denied.MatchString(result.Output) {
+			hint += fmt.Sprintf("; if it may not write in project_dir, let the user %d do so", c.e.UID)
 		}
 		return toolError(pannier.ToolFailed, fmt.Sprintf("the tool exited with code %d", exit.Code), hint)
 	}
@@ -193,6 +197,9 @@ func (c *call) finish(ctx context.Context, exit sandbox.Exit, result *pannier.To
 	}
 	return nil
 }
+
+// denied matches what programs print when a file may not be read or written.
+var denied = regexp.MustCompile(`[Pp]ermission denied|EACCES`)
 
 // functionResult reads what a Python function has returned. The file is the tool's own, so it can be anything.
 func (c *call) functionResult(result *pannier.ToolResult) *pannier.ToolError {

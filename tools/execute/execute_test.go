@@ -586,6 +586,13 @@ func TestProjectDir(t *testing.T) {
 		if got := run(t, e, j); got.OK || !strings.Contains(got.Error.Hint, "let the user 65534") {
 			t.Errorf("a directory that tools may not enter: %+v, %+v", got, got.Error)
 		}
+		if err := os.Chmod(project, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		j.Command = []string{"sh", "-c", "echo made > new"}
+		if got := run(t, e, j); got.OK || !strings.Contains(got.Error.Hint, "let the user 65534") {
+			t.Errorf("a directory that tools may not write in: %+v, %+v", got, got.Error)
+		}
 	}
 	for _, dir := range []string{outside, filepath.Join(projects, "link"), projects + "/../", "p", projects + "/none", "/"} {
 		j.ProjectDir = dir
