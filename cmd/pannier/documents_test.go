@@ -187,6 +187,29 @@ func TestOpenAPIOfARun(t *testing.T) {
 	}
 }
 
+// TestRoutesOfARunAreDocumented: every route of a sidecar with all modules stands in docs/API.md.
+func TestRoutesOfARunAreDocumented(t *testing.T) {
+	t.Parallel()
+	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--state-dir", t.TempDir(), "--tools-enabled", "--tools-runner=self")
+	var document struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	need(t, json.Unmarshal(must(s.OpenAPI(t.Context()))(t), &document))
+	reference := strings.ReplaceAll(string(must(os.ReadFile("../../docs/API.md"))(t)), "...}", "}")
+	routes := 0
+	for path, methods := range document.Paths {
+		for method := range methods {
+			routes++
+			if route := "`" + strings.ToUpper(method) + " " + path; !strings.Contains(reference, route+"`") && !strings.Contains(reference, route+"?") {
+				t.Errorf("docs/API.md has no row %s`", route)
+			}
+		}
+	}
+	if routes < 40 {
+		t.Errorf("the sidecar says that it has %d routes", routes)
+	}
+}
+
 // closedSchemas compiles those of a document, so that they take no field that they do not have.
 func closedSchemas(t *testing.T, document []byte) *jsonschema.Compiler {
 	t.Helper()
