@@ -6,7 +6,7 @@ import { copyFile, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
-const budget = 121_000;
+const budget = 122_000;
 const out = "dist";
 
 // lazy are the modules that only some views need, as src/lazy/NAME.ts: the app imports "./NAME.js".
