@@ -42,7 +42,8 @@ const maxSlugs = 100;
 /** coalesce is how long changes are collected before they are read. */
 const coalesce = 20;
 /** interval is the least time between two reads, so that many changes do not keep the page busy. */
-const interval = 100;
+let interval = 100;
+const calm = 2_000;
 const highlight = 6_000;
 
 interface Page extends SkillList {
@@ -148,6 +149,20 @@ let readAt = 0;
 
 function schedule(): void {
   timer ??= setTimeout(() => void readDirty(), Math.max(coalesce, readAt + interval - performance.now()));
+}
+
+/** calmly reads less often while the page itself changes many skills, and at once when it has. */
+export async function calmly<T>(work: Promise<T>): Promise<T> {
+  const before = interval;
+  interval = calm;
+  try {
+    return await work;
+  } finally {
+    interval = before;
+    clearTimeout(timer);
+    timer = undefined;
+    if (dirty.size > 0) schedule();
+  }
 }
 
 async function readDirty(): Promise<void> {

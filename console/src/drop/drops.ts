@@ -122,8 +122,10 @@ export class Part {
       }
       this.interrupted.value = true;
       await this.check();
-      const went = new Set(rows.filter((r) => r.goes).map((r) => r.path));
-      this.record(this.results.value.filter((r) => went.has(r.path) && rowOf(r).verdict === "same"));
+      // What lies there now was installed by this drop: it is told so, and offered as was chosen.
+      const went = new Map(rows.filter((r) => r.goes).map((r) => [r.path, r.verdict === "update" ? "updated" : "installed"]));
+      const there = this.results.value.filter((r) => went.has(r.path) && rowOf(r).verdict === "same");
+      this.record(there.map((r) => ({ ...r, result: { ...r.result!, status: went.get(r.path)! } })));
     }
   }
 

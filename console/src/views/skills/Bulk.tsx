@@ -3,6 +3,7 @@ import { asProblem } from "../../api/client";
 import type { PolicyChange, Skill } from "../../api/model";
 import { setPolicy, undoOf } from "../../api/policy";
 import { changes, each } from "../../lib/bulk";
+import { calmly } from "../../store";
 import { S } from "../../strings";
 import { Button } from "../../ui/Button";
 import { toast } from "../../ui/Toast";
@@ -73,7 +74,7 @@ export async function changeAll(of: readonly Skill[], change: PolicyChange): Pro
 
 async function run<T>(items: readonly T[], f: (item: T) => Promise<unknown>) {
   running.value = { done: 0, of: items.length };
-  const out = await each(items, atOnce, f, (done) => (running.value = { done, of: items.length }));
+  const out = await calmly(each(items, atOnce, f, (done) => (running.value = { done, of: items.length })));
   running.value = null;
   return out;
 }
