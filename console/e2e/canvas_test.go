@@ -10,10 +10,12 @@ import (
 	"pannier/internal/testbench/fixture"
 )
 
-// TestCanvas drives the example: a skill is dropped on its frame, which tells what was installed, follows the theme and the height,
-// and ignores what other pages send.
-func TestCanvas(t *testing.T) {
-	b := browser.Start(t)
+// canvasFrame is in the address of the frame that the example has.
+const canvasFrame = "/console/embed/skills"
+
+// openCanvas serves the example, and opens it with a sidecar.
+func openCanvas(t *testing.T, b *browser.Browser) (w *world, c *counted, p *browser.Page) {
+	t.Helper()
 	var token string
 	files := http.FileServer(http.Dir("../../examples/canvas"))
 	canvas := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -23,12 +25,18 @@ func TestCanvas(t *testing.T) {
 		}
 		files.ServeHTTP(w, r)
 	}))
-	defer canvas.Close()
-	w, c, ann := teamPage(t, canvas.URL)
-	token = ann
+	t.Cleanup(canvas.Close)
+	w, c, token = teamPage(t, canvas.URL)
+	return w, c, b.Open(t, canvas.URL+"/?pannier="+c.URL)
+}
+
+// TestCanvas drives the example: a skill is dropped on its frame, which tells what was installed, follows the theme and the height,
+// and ignores what other pages send.
+func TestCanvas(t *testing.T) {
+	b := browser.Start(t)
+	w, c, p := openCanvas(t, b)
 	w.write(t, fixture.SkillScript("alpha", "Counts."))
-	p := b.Open(t, canvas.URL+"/?pannier="+c.URL)
-	const frame = "/console/embed/skills"
+	const frame = canvasFrame
 	p.WaitInFrame(t, "the skills are shown", frame, rowSays("alpha", "Offered"))
 	p.WaitInFrame(t, "there is a zone to drop on", frame, says(".drop-pickers", "Drop a folder"))
 	p.Wait(t, "the frame is as high as its content", `parseInt(document.querySelector("iframe").style.height) > 240`)

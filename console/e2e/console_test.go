@@ -166,6 +166,7 @@ func TestTokenRevoked(t *testing.T) {
 	p.Wait(t, "the skill is there", rowSays("alpha", "Offered"))
 	fixture.WriteIn(t, dir, "sed -i /^ann/d tokens")
 	p.WaitText(t, "The session has ended")
+	checkAxeIfThere(t, p, "dialog of an ended session")
 	login("dialog[open]", "bob")
 	p.Wait(t, "the session goes on", `!document.body.innerText.includes("The session has ended")`)
 	p.WaitText(t, "Read only")

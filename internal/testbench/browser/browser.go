@@ -337,6 +337,21 @@ func (p *Page) WaitInFrame(t testing.TB, what, address, expression string) {
 	}
 }
 
+// EvalInFrame returns the value of an expression in a frame, as WaitInFrame sees it. It waits for a promise.
+func EvalInFrame[T any](t testing.TB, p *Page, address, expression string) (value T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, Patience)
+	defer cancel()
+	text, err := p.evalInFrame(ctx, address, expression)
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &value)
+	}
+	if err != nil {
+		t.Fatalf("%.200s in the frame: %v", expression, err)
+	}
+	return value
+}
+
 // evalInFrame returns the value of an expression in a frame, as JSON.
 func (p *Page) evalInFrame(ctx context.Context, address, expression string) (string, error) {
 	tree, err := chromedp.Call(ctx, page.GetFrameTree, cdp.Empty{})
@@ -351,7 +366,7 @@ func (p *Page) evalInFrame(ctx context.Context, address, expression string) (str
 		if err != nil {
 			return "", err
 		}
-		got, err := chromedp.Call(ctx, runtime.Evaluate, runtime.EvaluateParams{Expression: expression, ContextID: world.ExecutionContextID, ReturnByValue: new(true)})
+		got, err := chromedp.Call(ctx, runtime.Evaluate, runtime.EvaluateParams{Expression: expression, ContextID: world.ExecutionContextID, ReturnByValue: new(true), AwaitPromise: new(true)})
 		if err != nil || got.Result == nil {
 			return "", err
 		}
