@@ -1,5 +1,5 @@
 import type { createParser as CreateParser } from "eventsource-parser";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { aborted, asProblem, ApiProblem, request } from "../../../api/client";
 import type { Artifact, ListedTool, ToolResult } from "../../../api/model";
 import { argumentsOf, BadField, fieldsOf, type Field } from "../../../lib/toolform";
@@ -135,7 +135,7 @@ function Input({ f, bad, value, onChange }: { f: Field; bad: boolean; value: str
 
 function Result({ r }: { r: ToolResult }) {
   const box = useRef<HTMLElement>(null);
-  useEffect(() => box.current!.scrollIntoView({ block: "nearest" }), [r]);
+  useLayoutEffect(() => box.current!.scrollIntoView({ block: "nearest" }), [r]);
   return (
     <section ref={box} class="stack" data-result={r.ok}>
       <p class="line">
