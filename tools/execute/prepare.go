@@ -218,6 +218,7 @@ func localPaths(name, value string) (paths []string) {
 // write makes a file that an installer can read.
 func (c *call) write(name, text string) *pannier.ToolError {
 	c.readable = append(c.readable, name)
+	_ = os.Remove(name) // that of the declaration before, which its owner cannot write to
 	if err := os.WriteFile(name, []byte(text+"\n"), 0o444); err != nil {
 		return toolError(pannier.ToolCopyFailed, "a file of the installation was not written: "+err.Error(), "free space for the runner, or name another directory with --dir")
 	}
