@@ -168,13 +168,19 @@ func skillsPage(t *testing.T, n int) timed {
 		}
 		return err
 	})
+	var began time.Time
 	return timed{
-		link: func(t *testing.T) string { return w.link(t) }, loaded: fmt.Sprintf(`document.body.innerText.includes("%d,000")`, n/1000),
-		typed:  `!document.querySelector(".skill-row[data-slug=skill-1]")`,
-		change: func(t *testing.T, text string) { w.write(t, fixture.SkillScript("skill-1", text)) },
+		link: func(t *testing.T) string { return w.link(t) }, loaded: fmt.Sprintf(`document.querySelector(".list-status")?.innerText.startsWith("%d,000 skills")`, n/1000),
+		typed: `!document.querySelector(".skill-row[data-slug=skill-1]")`,
+		change: func(t *testing.T, text string) {
+			began = time.Now()
+			w.write(t, fixture.SkillScript("skill-1", text))
+		},
 		changed: func(t *testing.T) (at time.Time) {
 			err := w.Events(t.Context(), client.EventQuery{Types: []string{"skill_catalog_updated"}}, func(e pannier.Event) error {
-				at = e.Time
+				if at.IsZero() && e.Time.After(began) {
+					at = e.Time
+				}
 				return nil
 			})
 			if err != nil {

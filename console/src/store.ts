@@ -39,8 +39,8 @@ const firstPage = 100;
 const nextPages = 1000;
 /** maxSlugs is how many skills one request names; of more changes the whole list is read. */
 const maxSlugs = 100;
-/** coalesce is how long changes are collected before they are read. */
-const coalesce = 20;
+/** coalesce is how long changes are collected before they are read: the events of one change come together. */
+const coalesce = 5;
 /** interval is the least time between two reads, so that many changes do not keep the page busy. */
 let interval = 100;
 const calm = 2_000;
