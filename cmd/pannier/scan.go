@@ -99,5 +99,5 @@ func scanWords(v *pannier.ScanVerdict) string {
 	if v == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s, %d findings, %s, %s", v.Decision, len(v.Findings), v.At.Format(time.RFC3339), v.Origin)
+	return fmt.Sprintf("%s, %s, %s, %s", v.Decision, plain.Count(len(v.Findings), "finding"), v.At.Format(time.RFC3339), v.Origin)
 }

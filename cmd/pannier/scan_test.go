@@ -95,7 +95,7 @@ func TestScanBlocksASkill(t *testing.T) {
 	if out, code := s.run("scan", "tool"); code != exitNo || !strings.Contains(out, "skills/tool/bin/tool: error: ") || !strings.Contains(out, "(scan.file.elf)") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
-	s.runs(t, exitYes, "block, 1 findings, 20", "show", "tool")
+	s.runs(t, exitYes, "block, 1 finding, 20", "show", "tool")
 	version := s.version(t)
 
 	s.terminate(t)
