@@ -182,7 +182,7 @@ func TestRuntimeOfTheRunningAgent(t *testing.T) {
 		s.standsAt(t, other, pannier.StateIneligible, pannier.ReasonRuntimeIncompatible)
 	}
 	runs("langgraph", "crewai")
-	s.write(t, `printf 'name: Desk\nruntime: crewai\n' > config.yaml`)
+	s.write(t, `printf 'name: Desk\nruntime: crewai\n' > new; mv new config.yaml`)
 	s.tellsOf(t, "config_restart_needed")
 	runs("langgraph", "crewai")
 	must(s.PutEnvironment(t.Context(), pannier.Environment{OS: "linux", Arch: "amd64"}))(t)
@@ -190,7 +190,7 @@ func TestRuntimeOfTheRunningAgent(t *testing.T) {
 	if h, err := s.Health(t.Context()); err != nil || slices.ContainsFunc(h.Conditions, func(c pannier.Condition) bool { return c.Code == "config_restart_needed" }) {
 		t.Errorf("health after the report: %+v, %v", h.Conditions, err)
 	}
-	s.write(t, `printf 'name: Desk\nruntime: langgraph\n' > config.yaml`)
+	s.write(t, `printf 'name: Desk\nruntime: langgraph\n' > new; mv new config.yaml`)
 	s.tellsOf(t, "config_restart_needed")
 	runs("crewai", "langgraph")
 	need(t, os.WriteFile(report, []byte(`{"os":"linux","arch":"amd64"}`), 0o600))
