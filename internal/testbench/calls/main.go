@@ -69,7 +69,7 @@ func run(binary, before, bwrap string, rounds int) error {
 	}
 	defer os.RemoveAll(dir)
 	if binary == "" {
-		binary = filepath.Join(dir, "pannier")
+		binary = filepath.Join(dir, "binary")
 		build := exec.Command("go", "build", "-trimpath", "-o", binary, "./cmd/pannier")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as a release is built
 		if out, err := build.CombinedOutput(); err != nil {
