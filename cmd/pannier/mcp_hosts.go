@@ -172,17 +172,20 @@ func (h hostConfig) render(server mcpServer) (string, error) {
 	return text.String(), err
 }
 
+// hostLines returns a host by its name, the server that it is to start, and the lines of its configuration file.
+func (p *program) hostLines(flags *pflag.FlagSet, name string) (h hostConfig, server mcpServer, lines string, err error) {
+	if h, err = findHost(name); err != nil {
+		return h, server, "", err
+	}
+	if server, err = p.serverOf(flags); err == nil {
+		lines, err = h.render(server)
+	}
+	return h, server, lines, err
+}
+
 // printHostConfig prints the lines for a host, and on standard error where they go.
 func (p *program) printHostConfig(flags *pflag.FlagSet, name string) error {
-	h, err := findHost(name)
-	if err != nil {
-		return err
-	}
-	server, err := p.serverOf(flags)
-	if err != nil {
-		return err
-	}
-	lines, err := h.render(server)
+	h, server, lines, err := p.hostLines(flags, name)
 	if err != nil {
 		return err
 	}

@@ -37,15 +37,7 @@ const maxHostFile = 16 << 20
 
 // installHost adds the server to the configuration file of a host, or removes it.
 func (p *program) installHost(flags *pflag.FlagSet, f installFlags, name string) error {
-	h, err := findHost(name)
-	if err != nil {
-		return err
-	}
-	server, err := p.serverOf(flags)
-	if err != nil {
-		return err
-	}
-	lines, err := h.render(server)
+	h, _, lines, err := p.hostLines(flags, name)
 	if err != nil {
 		return err
 	}

@@ -183,7 +183,7 @@ func (d *hangingDisk) waitedFor() error {
 	return nil
 }
 
-// lookedInto fails unless a goroutine waits for a name on the disk. Whoever lists the directory that it is mounted in asks for the
+// lookedInto fails unless a goroutine waits for a name on the disk. To list the directory that it is mounted in takes the
 // attributes of its root only.
 func (d *hangingDisk) lookedInto() error {
 	d.mu.Lock()

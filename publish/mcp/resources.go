@@ -113,20 +113,12 @@ func (s *Server) readArtifact(ctx context.Context, uri string) (sdk.Result, erro
 		return nil, refuse(string(pannier.FileTooLarge), fmt.Sprintf("%.200q has more than %d bytes", name, maxResourceBytes),
 			"get it with GET /v1/tools/calls/{id}/artifacts/{name}")
 	}
-	if f.Size() > largeRead {
-		release, err := s.answers.holdPlace(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer release()
-	}
-	var text bytes.Buffer
-	text.Grow(int(f.Size()))
-	if _, err := f.WriteTo(&text); err != nil {
+	text, err := s.readWhole(ctx, f)
+	if err != nil {
 		return nil, err
 	}
 	contents := &sdk.ResourceContents{URI: uri}
-	fill(contents, name, text.Bytes())
+	fill(contents, name, text)
 	result := &readResult{Contents: []*sdk.ResourceContents{contents}}
 	result.page = newPage(ctx)
 	return result, nil
@@ -179,6 +171,16 @@ func (s *Server) readFile(
 	case ok && listed.Digest != f.Digest():
 		return nil, fmt.Errorf("%w: %s has another digest than in the manifest", pannier.ErrChanged, name)
 	}
+	text, err := s.readWhole(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	f.Record()
+	return text, nil
+}
+
+// readWhole returns the bytes of a file. A large one takes one of the places for large reads.
+func (s *Server) readWhole(ctx context.Context, f service.File) ([]byte, error) {
 	if f.Size() > largeRead {
 		release, err := s.answers.holdPlace(ctx)
 		if err != nil {
@@ -188,11 +190,8 @@ func (s *Server) readFile(
 	}
 	var text bytes.Buffer
 	text.Grow(int(f.Size()))
-	if _, err := f.WriteTo(&text); err != nil {
-		return nil, err
-	}
-	f.Record()
-	return text.Bytes(), nil
+	_, err := f.WriteTo(&text)
+	return text.Bytes(), err
 }
 
 // manifest returns the manifest of a skill as it was at most maxAge ago. That of a skill without readable instructions
