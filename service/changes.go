@@ -228,7 +228,7 @@ func (s *Service) CallTool(ctx context.Context, call pannier.ToolRequest) (panni
 // OpenArtifact returns a file that a call of a tool left, for every client that may call tools.
 func (s *Service) OpenArtifact(ctx context.Context, callID, name string) (File, error) {
 	if s.Tools == nil {
-		return nil, refuse(pannier.ToolArtifactMissing, "only a running sidecar calls tools of skills", "run \"pannier run\"")
+		return nil, refuse(pannier.ToolArtifactMissing, noTools.Message, noTools.Hint)
 	}
 	found, content, err := s.Tools.Artifact(ctx, ActorFrom(ctx).Owner(), callID, name)
 	if err != nil {

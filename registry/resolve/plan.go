@@ -55,7 +55,6 @@ func (r ToolRules) trust(kind pannier.RuntimeToolKind) pannier.Trust {
 }
 
 // byPermission reports whether a skill is trusted too little for its tools of a kind, so that they take the permission of its files.
-// Where pannier carries no tools out, nothing holds an agent to these files, and the permission does not count.
 func (r ToolRules) byPermission(e *pannier.Entry, kind pannier.RuntimeToolKind) bool {
 	return !e.TrustLevel.AtLeast(r.trust(kind))
 }
@@ -218,6 +217,7 @@ func (r ToolRules) exclusion(e *pannier.Entry, tool *pannier.Tool, kind pannier.
 	case kind == "":
 		return pannier.ToolInvalidDeclaration, "what the skill says of it cannot be read"
 	case r.byPermission(e, kind) && (!r.Enabled || e.Policy.ToolsAllowed.IsZero()):
+		// Where pannier carries no tools out, nothing holds an agent to the files that a permission covers.
 		return pannier.ToolTrustTooLow, fmt.Sprintf("a tool of kind %s takes trust of at least %s, and the skill has %s", kind, r.trust(kind), cmp.Or(e.TrustLevel, pannier.TrustUntrusted))
 	case accepted >= r.MaxPerSkill:
 		return pannier.ToolTooMany, fmt.Sprintf("a skill has at most %d tools, and this one has %d", r.MaxPerSkill, len(e.RuntimeTools)+len(e.FileTools))
