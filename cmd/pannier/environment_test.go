@@ -155,7 +155,7 @@ func TestWorkspaceChanges(t *testing.T) {
 	w := workspaceWith(t, skillScript("pdf", "Reads it.")+"printf 'You are a desk.\n' > system-prompt.md")
 	s := startSidecar(t, w, "--platform-url", "off")
 
-	s.write(t, `printf 'name: Other desk\nversion: "1.0"\nruntime: crewai\ntier: 4\nsomething: new\nprompt_files: [prompts/one.md, system-prompt.md]\n' > config.yaml`)
+	s.write(t, `printf 'name: Other desk\nversion: "1.0"\nruntime: crewai\ntier: 4\nsomething: new\nprompt_files: [prompts/one.md, system-prompt.md]\n' > new; mv new config.yaml`)
 	s.hasEvent(t, pannier.EventWorkspaceChanged, `{"files":["config.yaml"],"fields":{"hot":["name","prompt_files"],"restart":["runtime"],"ignored":["something","tier"]}}`)
 	s.tellsOf(t, "config_restart_needed")
 	s.tellsOf(t, "config_prompt_missing")
